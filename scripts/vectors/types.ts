@@ -1,0 +1,27 @@
+import type { JsonObject } from '../../src/protocol/json.ts';
+
+/** How vectors are played. */
+export interface PlayOptions {
+  /** Length of one tick in milliseconds (VPP vectors). */
+  readonly tickMs: number;
+  /** Agent run vectors: execute the run in a worker thread. */
+  readonly threads: boolean;
+}
+
+/** A parsed vector file. `path` is absolute; programs that belong to the vectors lie beside it. */
+export interface VectorFile {
+  readonly path: string;
+  readonly data: JsonObject;
+}
+
+/** One vector or table row. */
+export interface VectorCase {
+  readonly id: string;
+  /** How many may run at once: `many` for pure rows and light runs, `few` for those that start processes. */
+  readonly weight: 'many' | 'few';
+  /** Plays it; one line for each thing that differed, none when it passed. A rejection is a failure too. */
+  play(options: PlayOptions): Promise<readonly string[]>;
+}
+
+/** Turns a file into its cases; throws for a file whose group, kind or keys it does not know. */
+export type Player = (file: VectorFile) => readonly VectorCase[];

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { CallId, RunId } from '../protocol/ids.ts';
+import { isJsonObject, type Json, type JsonObject } from '../protocol/json.ts';
+
+const runId = z.custom<RunId>((value) => typeof value === 'string' && value !== '');
+const callId = z.custom<CallId>((value) => typeof value === 'string' && /^[0-9a-f]{12}$/.test(value));
+const text = z.string();
+const count = z.int().nonnegative();
+const level = z.enum(['info', 'warn', 'error']);
+const subtask = text.nullable();
+const jsonObject = z.custom<JsonObject>(isJsonObject);
+const usage = z.strictObject({
+  input_tokens: count,
+  output_tokens: count,
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+});
+/** Pipeline events belong to the embedding program: same envelope, its own fields. */
+const pipeline = z.looseObject({ run: runId }).catchall(z.custom<Json>());
+
+/**
+ * The only list of event types. A type is snake_case, subject then past participle. Sources: agent-runtime 8 and 18,
+ * plugin-protocol 16.16, mcp-host 12.3; actor and engine events are ours.
+ */
+export const events = {
+  agent_started: z.strictObject({
+    run: runId,
+    role: text,
+    subtask,
+    model: text,
+    /** Only on child runs: the run and call that started it. */
+    parent: z.strictObject({ run: runId, call: callId }).optional(),
+  }),
+  agent_delta: z.strictObject({
+    run: runId,
+    role: text,
+    subtask,
+    delta: z.strictObject({ kind: z.enum(['text', 'thinking']), text }),
+  }),
+  agent_text: z.strictObject({ run: runId, role: text, text }),
+  tool_called: z.strictObject({ run: runId, role: text, tool: text, input: jsonObject, call: callId, subtask }),
+  tool_returned: z.strictObject({
+    run: runId,
+    role: text,
+    tool: text,
+    is_error: z.boolean(),
+    /** From just after `tool_called` to the output, in whole milliseconds. */
+    duration_ms: count,
+    /** First 200 characters of the output the model sees. */
+    preview: text,
+    call: callId,
+    subtask,
+    exit_code: z.int().nullable(),
+    timed_out: z.boolean(),
+    /** Characters of the complete output. */
+    output_chars: count,
+    output_file: text.nullable(),
+  }),
+  retrying: z.strictObject({ run: runId, what: text, attempt: z.int().positive(), delay_ms: count }),
+  /** `stop` is the JSON text of the AgentStop. */
+  agent_finished: z.strictObject({ run: runId, role: text, steps: count, usage, stop: text }),
+  log: z.strictObject({ run: runId.nullable(), level, message: text }),
+
+  context_compacted: z.strictObject({ run: runId, role: text, before_tokens: count, after_tokens: count }),
+  tool_approval_requested: z.strictObject({
+    run: runId,
+    role: text,
+    tool: text,
+    input: jsonObject,
+    call: callId,
+    subtask,
+    reason: text.nullable(),
+  }),
+  tool_approval_resolved: z.strictObject({ run: runId, call: callId, approved: z.boolean(), comment: text.nullable() }),
+  run_steered: z.strictObject({ run: runId, text }),
+  run_followed_up: z.strictObject({ run: runId, text }),
+
+  run_started: pipeline,
+  phase_started: pipeline,
+  phase_finished: pipeline,
+  subtask_updated: pipeline,
+  validation_finished: pipeline,
+  subtask_integrated: pipeline,
+  committed: pipeline,
+  merged: pipeline,
+  budget_updated: pipeline,
+  artefact_written: pipeline,
+  approval_requested: pipeline,
+  approval_resolved: pipeline,
+  paused: pipeline,
+  run_finished: pipeline,
+
+  plugin_started: z.strictObject({ plugin: text, version: text, tools: count, agents: count, hook: z.boolean() }),
+  plugin_exited: z.strictObject({
+    plugin: text,
+    code: z.int().nullable(),
+    signal: text.nullable(),
+    stderr_tail: z.array(text),
+  }),
+  /** `restarts` counts since the plugin was last up for a minute. */
+  plugin_restarted: z.strictObject({ plugin: text, restarts: count }),
+  plugin_gave_up: z.strictObject({ plugin: text, restarts: count }),
+  plugin_tools_changed: z.strictObject({ plugin: text, tools: z.array(text) }),
+  plugin_progress: z.strictObject({
+    plugin: text,
+    run: runId.nullable(),
+    call: callId.nullable(),
+    tool: text,
+    progress: z.number(),
+    total: z.number().optional(),
+    message: text.optional(),
+  }),
+
+  mcp_server_connected: z.strictObject({
+    server_name: text,
+    era: z.enum(['modern', 'legacy']),
+    protocol_version: text,
+    transport: text,
+    sandbox: text,
+    elapsed_ms: count,
+  }),
+  mcp_server_stopped: z.strictObject({ server_name: text, exit_code: z.int().nullable(), signal: text.nullable() }),
+  mcp_server_failed: z.strictObject({ server_name: text, error_code: text, elapsed_ms: count }),
+  mcp_tools_changed: z.strictObject({ server_name: text, tool_count: count }),
+  mcp_tool_changed: z.strictObject({ server_name: text, tool_name: text }),
+  mcp_tool_loaded: z.strictObject({ server_name: text, tool_name: text, elapsed_ms: count, size_kb: z.number() }),
+  mcp_tool_unloaded: z.strictObject({ server_name: text, tool_name: text }),
+  mcp_auth_needed: z.strictObject({ server_name: text, error_code: text }),
+
+  actor_started: z.strictObject({ actor: text, kind: text }),
+  actor_stopped: z.strictObject({ actor: text, kind: text }),
+  actor_failed: z.strictObject({ actor: text, kind: text, message: text }),
+  actor_restarted: z.strictObject({ actor: text, kind: text, starts: count }),
+  actor_gave_up: z.strictObject({ actor: text, kind: text, starts: count }),
+
+  /** A tool replaced another of the same name: the later declaration wins. */
+  tool_overridden: z.strictObject({ tool: text, owner: text.nullable(), previous_owner: text.nullable() }),
+};
+
+export type EventType = keyof typeof events;
+type EventOf<T extends EventType> = T extends EventType
+  ? { readonly type: T } & Readonly<z.infer<(typeof events)[T]>>
+  : never;
+/** Any event of the catalogue; `BusEvent<'tool_called'>` is one type of it. */
+export type BusEvent<T extends EventType = EventType> = EventOf<T>;
+
+/** Events that only live in the moment: no `seq`, never logged, first to be dropped. */
+export const ephemeralTypes: ReadonlySet<string> = new Set<EventType>(['agent_delta', 'plugin_progress']);
+
+export function isEventType(type: string): type is EventType {
+  return Object.hasOwn(events, type);
+}
+
+/** The JSON Schema of one event type, `type` included, for documentation and other languages. */
+export function eventJsonSchema(type: EventType): JsonObject {
+  const schema = z.toJSONSchema(events[type], { unrepresentable: 'any' }) as JsonObject;
+  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
+  const required = Array.isArray(schema['required']) ? (schema['required'] as readonly Json[]) : [];
+  return { ...schema, properties: { type: { const: type }, ...properties }, required: ['type', ...required] };
+}

@@ -1,0 +1,99 @@
+import type { CallId, RunId } from './ids.ts';
+import type { Json, JsonObject } from './json.ts';
+
+/** What a tool may do to the machine. Data that crosses to plugins and threads, so the wire's spelling. */
+export interface Permissions {
+  readonly read: boolean;
+  readonly write: boolean;
+  readonly execute: boolean;
+  readonly network: boolean;
+  /** Absolute folders outside the workspace that may be read. Never sent to plugins. */
+  readonly extra_read_paths?: readonly string[];
+}
+
+/** Everything on the machine, no network. */
+export const defaultPermissions: Permissions = { read: true, write: true, execute: true, network: false };
+
+/** A tool as it is offered to a model. */
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly input_schema: JsonObject;
+}
+
+/** The part of a call's context that is plain data: it crosses to worker threads and plugin processes. */
+export interface ToolContextData {
+  /** The folder the tool works in, as configured. */
+  readonly workspace_root: string;
+  readonly permissions: Permissions;
+  readonly task_id?: string;
+  /** Role of the calling agent; `anonymous` outside a run. */
+  readonly agent: string;
+  readonly call: CallId;
+  readonly run?: RunId;
+}
+
+export interface ToolContext extends ToolContextData {
+  /** Aborts when the run is cancelled, the call times out or the engine closes. */
+  readonly signal: AbortSignal;
+  /** Reports progress of a long call; shown as an event, never to the model. */
+  readonly onProgress?: (progress: ToolProgress) => void;
+}
+
+export interface ToolProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** What a call gives back. A failure is an output with `is_error`, not an exception. */
+export interface ToolOutput {
+  readonly content: string;
+  readonly is_error: boolean;
+  /** For observers only, never shown to the model. */
+  readonly metadata?: { readonly [key: string]: Json | undefined };
+}
+
+/**
+ * A tool of the registry.
+ *
+ * `call` may return an output, a string, nothing, or any JSON value (agent-runtime 5.2), and may throw; dispatch turns
+ * all of these into one output.
+ */
+export interface Tool {
+  /** Unique in the registry; snake_case. */
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: JsonObject;
+  /** A mutating call runs alone; others of one step run side by side. Default false. */
+  readonly is_mutating?: boolean;
+  /** Limit of one call in milliseconds; 0 = none (the tool keeps its own). Default: the run's `toolTimeoutMs`. */
+  readonly timeout_ms?: number;
+  /** Ask the approver before each call. */
+  readonly needs_approval?: boolean;
+  /** Who contributed it: a plugin or MCP server name; absent for the embedder's and built-in tools. */
+  readonly owner?: string;
+  /** Where the call executes, for display: default `main`. */
+  readonly runs_in?: 'main' | 'thread' | 'process';
+  /** Checks the input in front of the handler; the problem as text, or the value the handler gets. */
+  readonly validate?: (input: JsonObject) => InputCheck | Promise<InputCheck>;
+  call(input: JsonObject, context: ToolContext): unknown;
+}
+
+export type InputCheck =
+  | { readonly ok: true; readonly value: unknown }
+  /** `detail` reads `<path>: <message>`, several joined with `; `. */
+  | { readonly ok: false; readonly detail: string };
+
+export function toToolSpec(tool: ToolSpec): ToolSpec {
+  return { name: tool.name, description: tool.description, input_schema: tool.input_schema };
+}
+
+export function errorOutput(content: string, metadata?: ToolOutput['metadata']): ToolOutput {
+  return metadata === undefined ? { content, is_error: true } : { content, is_error: true, metadata };
+}
+
+export function okOutput(content: string, metadata?: ToolOutput['metadata']): ToolOutput {
+  return metadata === undefined ? { content, is_error: false } : { content, is_error: false, metadata };
+}
