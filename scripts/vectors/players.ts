@@ -7,8 +7,8 @@ const vppKinds = new Map<string, Player>([]);
 
 export function casesOf(file: VectorFile): readonly VectorCase[] {
   const isAgent = file.data['format'] === 'agent-vectors/1';
-  const key = String(isAgent ? file.data['group'] : file.data['kind']);
-  const player = (isAgent ? agentGroups : vppKinds).get(key);
-  if (player === undefined) throw new Error(`unknown ${isAgent ? 'group' : 'kind'} \`${key}\``);
+  const key = isAgent ? file.data['group'] : file.data['kind'];
+  const player = typeof key === 'string' ? (isAgent ? agentGroups : vppKinds).get(key) : undefined;
+  if (player === undefined) throw new Error(`unknown ${isAgent ? 'group' : 'kind'} ${JSON.stringify(key)}`);
   return player(file);
 }
