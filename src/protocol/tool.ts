@@ -39,6 +39,8 @@ export interface ToolContext extends ToolContextData {
   readonly signal: AbortSignal;
   /** Reports progress of a long call; shown as an event, never to the model. */
   readonly onProgress?: (progress: ToolProgress) => void;
+  /** Throws the signal's reason once it aborted; in a worker thread also in the middle of a busy loop. */
+  readonly throwIfCancelled?: () => void;
 }
 
 export interface ToolProgress {
@@ -76,15 +78,29 @@ export interface Tool {
   readonly owner?: string;
   /** Where the call executes, for display: default `main`. */
   readonly runs_in?: 'main' | 'thread' | 'process';
-  /** Checks the input in front of the handler; the problem as text, or the value the handler gets. */
-  readonly validate?: (input: JsonObject) => InputCheck | Promise<InputCheck>;
+  /** Where a worker thread finds the tool; only non-mutating tools that have it run on the pool (agent-runtime 18.4). */
+  readonly worker?: ToolWorker;
+  /**
+   * Checks permission and input in front of the handler: the problem, or the value to hand to `call`. Without it `call`
+   * gets the input as it is.
+   */
+  readonly validate?: (input: JsonObject, context: ToolContextData) => InputCheck | Promise<InputCheck>;
   call(input: JsonObject, context: ToolContext): unknown;
+}
+
+export interface ToolWorker {
+  /** File URL of the module. */
+  readonly module: string;
+  /** Its export: a tool, or the handler itself. Default: the export that holds a tool of this name. */
+  readonly export?: string;
 }
 
 export type InputCheck =
   | { readonly ok: true; readonly value: unknown }
   /** `detail` reads `<path>: <message>`, several joined with `; `. */
-  | { readonly ok: false; readonly detail: string };
+  | { readonly ok: false; readonly detail: string }
+  /** A refusal with a text of its own, such as a missing permission. */
+  | { readonly ok: false; readonly output: ToolOutput };
 
 export function toToolSpec(tool: ToolSpec): ToolSpec {
   return { name: tool.name, description: tool.description, input_schema: tool.input_schema };
