@@ -138,6 +138,14 @@ export const events = {
 };
 
 export type EventType = keyof typeof events;
+
+/** The same schemas with `type` in them: what `publish` checks a whole event against. */
+export type EventSchemas = ReadonlyMap<string, z.ZodType>;
+
+export function createEventSchemas(): EventSchemas {
+  return new Map(Object.entries(events).map(([type, schema]) => [type, schema.extend({ type: z.literal(type) })]));
+}
+
 type EventOf<T extends EventType> = T extends EventType
   ? { readonly type: T } & Readonly<z.infer<(typeof events)[T]>>
   : never;

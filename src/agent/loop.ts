@@ -1,0 +1,117 @@
+import type { BusEvent } from '../bus/events.ts';
+import type { AgentOutcome, AgentStop } from '../protocol/agent.ts';
+import { type Message, textOf, type ToolResultBlock, toolUsesOf } from '../protocol/message.ts';
+import type { CompletionResponse } from '../protocol/model.ts';
+import { executeCalls } from './batches.ts';
+import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from './ports.ts';
+import { openSession, type Session } from './session.ts';
+import {
+  afterEstimate,
+  beforeEstimate,
+  convergeStep,
+  convergeText,
+  nudgeText,
+  truncatedTwiceText,
+  warningText,
+} from './step-policy.ts';
+import { toAssistantMessage } from './transcript.ts';
+
+/**
+ * One session of an agent: from its first message to its stop. Everything that happens inside the conversation is part of
+ * the outcome.
+ * @throws EngineError `plugin` when an `augment_prompt` hook fails, before any event
+ */
+export async function runAgent(
+  settings: RunSettings,
+  messages: readonly Message[],
+  control: RunControl,
+  ports: AgentPorts,
+): Promise<AgentOutcome> {
+  const session = await openSession(settings, messages, control, ports);
+  publishStarted(settings, ports);
+
+  const stop = await takeSteps(session);
+
+  const outcome = session.finish(stop);
+  ports.publish({
+    type: 'agent_finished',
+    run: settings.run,
+    role: outcome.role,
+    steps: outcome.steps,
+    usage: outcome.usage,
+    stop: JSON.stringify(stop),
+  });
+  return outcome;
+}
+
+/** The loop of agent-runtime section 3; the numbers are its step numbers. */
+async function takeSteps(session: Session): Promise<AgentStop> {
+  const { settings, control, transcript } = session;
+  const convergeAt = convergeStep(settings.spec);
+  let isConverged = false;
+  let isWarned = false;
+
+  for (;;) {
+    if (session.isStopped()) return session.cancelled(); // 1
+    session.joinSteering();
+    const state = { steps: session.steps, maxSteps: settings.spec.max_steps, convergeAt, isConverged, isWarned };
+    const verdict = beforeEstimate(state);
+    if (verdict === 'max_steps') return { reason: 'max_steps' }; // 2
+    if (verdict === 'converge') {
+      transcript.inject(convergeText); // 3
+      isConverged = true;
+    }
+    const room = afterEstimate(session.estimate(), settings.contextWindow, isWarned);
+    if (room === 'context_window') return { reason: 'context_window' }; // 4
+    if (room === 'warn') {
+      transcript.inject(warningText); // 5
+      isWarned = true;
+    }
+
+    let response: CompletionResponse;
+    try {
+      response = await session.complete(); // 6
+    } catch (error) {
+      return session.toStop(error);
+    }
+    session.steps += 1; // 7
+    session.count(response.usage);
+    const answer = toAssistantMessage(response.message); // 8
+    session.publishText(textOf(answer));
+    transcript.push(answer); // 9
+
+    const calls = toolUsesOf(answer);
+    if (calls.length > 0) {
+      session.cutFrom = undefined; // 10
+      session.toolCalls += calls.length;
+      const answers = await executeCalls(calls, {
+        tools: session.tools,
+        maxParallel: settings.maxParallelTools,
+        isCancelled: () => control.signal.aborted,
+        callTool: session.callTool,
+      });
+      transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
+      session.watchRepeats(calls, answers);
+    } else if (response.stop_reason === 'max_tokens') {
+      if (session.cutFrom !== undefined) return { reason: 'error', kind: 'other', message: truncatedTwiceText }; // 11
+      session.cutFrom = answer;
+      transcript.push({ role: 'user', content: [{ type: 'text', text: nudgeText }] });
+    } else if (!session.joinSteering()) return { reason: 'completed' }; // 12
+  }
+}
+
+function toResult(id: string, answer: ToolAnswer | undefined): ToolResultBlock {
+  return { type: 'tool_result', tool_use_id: id, content: answer?.content ?? '', is_error: answer?.is_error ?? false };
+}
+
+function publishStarted(settings: RunSettings, ports: AgentPorts): void {
+  const { run, spec, subtask, shownModel, parent } = settings;
+  const started: BusEvent<'agent_started'> = {
+    type: 'agent_started',
+    run,
+    role: spec.role,
+    subtask,
+    model: shownModel,
+  };
+  ports.publish(parent === undefined ? started : ({ ...started, parent } as BusEvent<'agent_started'>));
+}

@@ -1,0 +1,71 @@
+import type { BusEvent } from '../bus/events.ts';
+import type { AgentSpec, CancelCause, TaskInfo } from '../protocol/agent.ts';
+import type { Clock } from '../protocol/deps.ts';
+import type { RunId } from '../protocol/ids.ts';
+import type { ToolUseBlock } from '../protocol/message.ts';
+import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
+import type { ToolSpec } from '../protocol/tool.ts';
+import type { Budget } from './budget.ts';
+
+/** What dispatch hands back for one call: what the model sees of it. */
+export interface ToolAnswer {
+  readonly content: string;
+  readonly is_error: boolean;
+}
+
+/** A tool as the loop knows it: the offer to the model and whether its calls run alone. */
+export interface OfferedTool extends ToolSpec {
+  readonly isMutating: boolean;
+}
+
+/**
+ * Everything the loop needs from outside. Inline these are plain calls; in a run thread they cross one port, so each is
+ * data in, data out.
+ */
+export interface AgentPorts {
+  /** One attempt; rejects with an EngineError. Streams deltas while it runs. */
+  complete(request: CompletionRequest, onDelta: OnDelta): Promise<CompletionResponse>;
+  /** One attempt without streaming, for repair and summary calls. */
+  completeAux(request: CompletionRequest): Promise<CompletionResponse>;
+  /** One call from `tool_called` to `tool_returned`; never rejects. */
+  callTool(call: ToolUseBlock): Promise<ToolAnswer>;
+  /** Additions to the system prompt, in hook order. @throws EngineError `plugin` */
+  augmentPrompt(role: string, task: TaskInfo): Promise<readonly string[]>;
+  publish(event: BusEvent): void;
+  /** Texts that joined the run since the last ask (`run.steer`). */
+  takeSteering?(): readonly string[];
+  readonly clock: Clock;
+}
+
+/** The settings of one run, all resolved. */
+export interface RunSettings {
+  readonly run: RunId;
+  readonly spec: AgentSpec;
+  /** Model id handed to the provider; may be empty. */
+  readonly model: string;
+  /** What `agent_started` names: the model, or the provider's default when it is empty. */
+  readonly shownModel: string;
+  readonly tools: readonly OfferedTool[];
+  readonly contextWindow: number;
+  readonly maxProviderRetries: number;
+  readonly retryBaseDelayMs: number;
+  readonly maxParallelTools: number;
+  readonly workspaceRoot: string;
+  readonly task: TaskInfo | undefined;
+  readonly subtask: string | null;
+  /** Prompt variables of the caller; they override the built-in four. */
+  readonly vars: { readonly [name: string]: string };
+  readonly parent?: { readonly run: RunId; readonly call: ToolUseBlock['id'] };
+  readonly compaction?: { readonly atPercent: number; readonly keepMessages: number };
+}
+
+/** How a run learns that it should end. */
+export interface RunControl {
+  /** Aborts everything in flight. */
+  readonly signal: AbortSignal;
+  /** Cooperative form: nothing in flight is signalled, no further model call starts. */
+  isStopRequested(): boolean;
+  /** The reason, when one is known. */
+  cause(): CancelCause | undefined;
+  readonly budget: Budget;
+}

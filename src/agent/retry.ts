@@ -1,0 +1,39 @@
+import type { Clock } from '../protocol/deps.ts';
+import { EngineError, isRetryable, toEngineError } from '../protocol/error.ts';
+
+/** The longest wait between two attempts (agent-runtime section 4). */
+export const maxRetryDelayMs = 60_000;
+
+/** `attempt` counts from 1; what the provider asks for wins over the computed delay. */
+export function retryDelayMs(attempt: number, retryAfterMs: number | undefined, baseDelayMs: number): number {
+  return Math.min(maxRetryDelayMs, retryAfterMs ?? baseDelayMs * 2 ** (attempt - 1));
+}
+
+export interface RetryOptions {
+  readonly maxRetries: number;
+  readonly baseDelayMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Whether the run should end; asked after each wait. */
+  isStopped(): boolean;
+  onRetry(attempt: number, delayMs: number, error: EngineError): void;
+}
+
+/**
+ * Runs one model call, again after a retryable error. Every attempt sends the same request; retries are no steps.
+ * @throws EngineError the last error; `cancelled` when the run ended while waiting
+ */
+export async function withRetries<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (thrown) {
+      const error = toEngineError(thrown);
+      if (!isRetryable(error) || attempt > options.maxRetries) throw error;
+      const delayMs = retryDelayMs(attempt, error.retryAfterMs, options.baseDelayMs);
+      options.onRetry(attempt, delayMs, error);
+      if (delayMs > 0) await options.clock.sleep(delayMs, options.signal).catch(() => {}); // the check below tells why
+      if (options.isStopped()) throw new EngineError('cancelled', 'cancelled during retry');
+    }
+  }
+}

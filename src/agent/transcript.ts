@@ -1,0 +1,116 @@
+import { toWellFormed } from '../protocol/json.ts';
+import {
+  type ContentBlock,
+  type Message,
+  type TextBlock,
+  toToolInput,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  toolUsesOf,
+} from '../protocol/message.ts';
+import { notExecutedText } from './batches.ts';
+import { messageTokens } from './estimate.ts';
+
+/** The growing list of messages of one session, with a running token estimate. Messages themselves never change. */
+export interface Transcript {
+  /** A copy that later turns do not touch. */
+  snapshot(): readonly Message[];
+  last(): Message | undefined;
+  push(message: Message): void;
+  /** Joins the last message when that is the user's, else a new user message (agent-runtime section 4). */
+  inject(text: string): void;
+  /** Puts other messages in place of all there are. */
+  replace(messages: readonly Message[]): void;
+  tokens(): number;
+}
+
+export function createTranscript(initial: readonly Message[]): Transcript {
+  let messages = [...initial];
+  let tokens = sumTokens(messages);
+  return {
+    snapshot: () => messages.slice(),
+    last: () => messages.at(-1),
+    push(message) {
+      messages.push(message);
+      tokens += messageTokens(message);
+    },
+    inject(text) {
+      const last = messages.at(-1);
+      const merged = mergeText(messages, text);
+      tokens += messageTokens(merged.at(-1) as Message) - (last?.role === 'user' ? messageTokens(last) : 0);
+      messages = merged;
+    },
+    replace(next) {
+      messages = [...next];
+      tokens = sumTokens(messages);
+    },
+    tokens: () => tokens,
+  };
+}
+
+function sumTokens(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message), 0);
+}
+
+function mergeText(messages: readonly Message[], text: string): Message[] {
+  const block: TextBlock = { type: 'text', text };
+  const last = messages.at(-1);
+  if (last?.role !== 'user') return [...messages, { role: 'user', content: [block] }];
+  return [...messages.slice(0, -1), { role: 'user', content: [...last.content, block] }];
+}
+
+/**
+ * A transcript made ready to go on: every call without an answer is answered as not executed, in call order, then the
+ * message joins by the merging rule (agent-runtime section 2 and 18.1).
+ */
+export function resumeMessages(history: readonly Message[], message: string): readonly Message[] {
+  const answered: Message[] = [];
+  for (const [index, entry] of history.entries()) {
+    const previous = history[index - 1];
+    const calls = previous?.role === 'assistant' ? toolUsesOf(previous) : [];
+    if (calls.length > 0 && entry.role === 'user') answered.push(completeResults(calls, entry));
+    else {
+      if (calls.length > 0) answered.push({ role: 'user', content: calls.map(notExecuted) });
+      answered.push(entry);
+    }
+  }
+  const last = history.at(-1);
+  const open = last?.role === 'assistant' ? toolUsesOf(last) : [];
+  if (open.length > 0) answered.push({ role: 'user', content: open.map(notExecuted) });
+  return mergeText(answered, message);
+}
+
+/** Ids may repeat, so each result of the turn answers one call of that id, in order. */
+function completeResults(calls: readonly ToolUseBlock[], turn: Message): Message {
+  const given = turn.content.filter((block) => block.type === 'tool_result');
+  if (given.length === calls.length && given.every((result, index) => result.tool_use_id === calls[index]?.id))
+    return turn;
+  const unused = [...given];
+  const results = calls.map((call) => {
+    const index = unused.findIndex((result) => result.tool_use_id === call.id);
+    return index < 0 ? notExecuted(call) : (unused.splice(index, 1)[0] as ToolResultBlock);
+  });
+  return { role: 'user', content: [...results, ...turn.content.filter((block) => block.type !== 'tool_result')] };
+}
+
+function notExecuted(call: ToolUseBlock): ToolResultBlock {
+  return { type: 'tool_result', tool_use_id: call.id, content: notExecutedText, is_error: true };
+}
+
+/** An answer as the transcript keeps it: the assistant's, inputs by the argument rule, text well-formed. */
+export function toAssistantMessage(message: Message): Message {
+  return { role: 'assistant', content: message.content.map(toCleanBlock) };
+}
+
+function toCleanBlock(block: ContentBlock): ContentBlock {
+  switch (block.type) {
+    case 'text':
+      return block.text.isWellFormed() ? block : { type: 'text', text: toWellFormed(block.text) };
+    case 'thinking':
+      return block.text.isWellFormed() ? block : { ...block, text: toWellFormed(block.text) };
+    case 'tool_use':
+      return { ...block, input: toToolInput(block.input) };
+    case 'tool_result':
+      return block;
+  }
+}
