@@ -1,0 +1,128 @@
+import { createSupervisor, type ActorInfo, type SupervisorEvent } from './actors/supervisor.ts';
+import { type Bus, createBus } from './bus/bus.ts';
+import { createHooks, type Hooks } from './bus/hooks.ts';
+import { createAgentRegistry, type AgentRegistry } from './engine/agents.ts';
+import type { EngineOptions, RunOptions } from './engine/options.ts';
+import type { RunHandle } from './engine/run-handle.ts';
+import { createRuns } from './engine/runs.ts';
+import { type AgentInput, type AgentSpec, defineAgent } from './protocol/agent.ts';
+import { silentLogger } from './protocol/deps.ts';
+import { EngineError } from './protocol/error.ts';
+import { createRandomIds } from './protocol/ids.ts';
+import { systemClock } from './protocol/signal.ts';
+import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
+
+/** An engine: one bus, one registry of tools, agents and hooks, any number of runs. */
+export interface Engine extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly hooks: Hooks;
+  readonly tools: ToolRegistry;
+  readonly agents: AgentRegistry;
+  readonly root: string;
+  /**
+   * Starts a run of an agent, given by role or as a spec.
+   * @throws EngineError `config` for an unknown role, model or a bad option; code `engine_closed` after `close`
+   */
+  run(agent: string | AgentInput, message: string, options?: RunOptions): RunHandle;
+  /** Runs that have not ended. */
+  runs(): readonly RunHandle[];
+  /** Everything alive: runs, plugin and MCP connections, with state and mailbox depth. */
+  actors(): readonly ActorInfo[];
+  /** Refuses new runs, cancels the others, stops every process and thread. A second call joins the first. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens an engine.
+ * @throws EngineError `config` for bad options or files, `plugin` when a required plugin does not start
+ */
+export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+  const logger = options.logger ?? silentLogger;
+  const clock = options.clock ?? systemClock;
+  const newId = options.newId ?? createRandomIds();
+  const root = options.root ?? process.cwd();
+  const bus = createBus({ clock, logger });
+  const hooks = createHooks({ logger });
+  const tools = createToolRegistry();
+  const agents = createAgentRegistry();
+  const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
+  for (const tool of options.tools ?? []) tools.register(tool);
+  for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
+
+  const runs = createRuns({
+    bus,
+    hooks,
+    tools,
+    supervisor,
+    clock,
+    newId,
+    logger,
+    root,
+    limits: [options],
+    permissions: options.permissions ?? {},
+    defaults: options,
+    chooseModel: (_spec, run) => {
+      const provider = run.provider ?? options.provider;
+      if (provider === undefined) throw new EngineError('config', 'no provider is configured');
+      return { provider, model: run.model ?? options.model ?? '' };
+    },
+    priceOf: () => undefined,
+  });
+
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    const ending = runs.active().map((run) => run.cancel());
+    const grace = new AbortController();
+    await Promise.race([
+      Promise.all(ending),
+      clock.sleep(options.closeGraceMs ?? 10_000, grace.signal).catch(() => {}), // ended in time
+    ]);
+    grace.abort();
+    await supervisor.stop();
+  }
+
+  return {
+    bus,
+    hooks,
+    tools,
+    agents,
+    root,
+    run(agent, message, runOptions = {}) {
+      if (closing !== undefined) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
+      return runs.start(toSpec(agent, agents), message, runOptions, { kind: 'plain' }).handle;
+    },
+    runs: runs.active,
+    actors: supervisor.list,
+    close: () => (closing ??= close()),
+    [Symbol.asyncDispose]: () => (closing ??= close()),
+  };
+}
+
+function toSpec(agent: string | AgentInput, agents: AgentRegistry): AgentSpec {
+  if (typeof agent !== 'string') return defineAgent(agent);
+  const spec = agents.get(agent);
+  if (spec === undefined) {
+    const known = agents.list().map((entry) => entry.role);
+    throw new EngineError('config', `unknown agent \`${agent}\` (known: ${known.join(', ') || 'none'})`, {
+      code: 'not_found',
+    });
+  }
+  return spec;
+}
+
+function toBusEvent(event: SupervisorEvent): Parameters<Bus['publish']>[0] {
+  const { actor, kind } = event;
+  switch (event.type) {
+    case 'started':
+      return { type: 'actor_started', actor, kind };
+    case 'stopped':
+      return { type: 'actor_stopped', actor, kind };
+    case 'failed':
+      return { type: 'actor_failed', actor, kind, message: event.error.message };
+    case 'restarted':
+      return { type: 'actor_restarted', actor, kind, starts: event.starts };
+    case 'gave_up':
+      return { type: 'actor_gave_up', actor, kind, starts: event.starts };
+  }
+}

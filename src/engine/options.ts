@@ -1,0 +1,177 @@
+import type { BudgetLimits, ModelPrice } from '../agent/budget.ts';
+import type { Config } from '../config/schema.ts';
+import type { TrustCheck } from '../config/trust.ts';
+import type { AgentInput, TaskInfo } from '../protocol/agent.ts';
+import type { Clock, Logger } from '../protocol/deps.ts';
+import { EngineError } from '../protocol/error.ts';
+import type { NewId } from '../protocol/ids.ts';
+import type { Message } from '../protocol/message.ts';
+import type { ServerRecord } from '../protocol/mcp.ts';
+import type { Provider } from '../protocol/model.ts';
+import { maxTimerMs } from '../protocol/signal.ts';
+import type { Permissions, Tool } from '../protocol/tool.ts';
+import type { NativePlugin } from '../plugins/native.ts';
+import type { PluginDeclaration } from '../plugins/declaration.ts';
+import type { Approver } from '../tools/approvals.ts';
+import type { ToolTrace } from '../tools/output.ts';
+
+/** Settings of a run; the engine's own are the defaults of each of its runs. */
+export interface RunLimits {
+  /** Tokens the model can hold; base of the 85 % and 90 % checks. Default: the provider's setting, else 200 000. */
+  readonly contextWindow?: number;
+  /** Characters of one tool output the model sees. Default 100 000. */
+  readonly maxToolOutputChars?: number;
+  /** Further attempts after a retryable model error. Default 2. */
+  readonly maxProviderRetries?: number;
+  /** Wait before the first of them in milliseconds, doubling. Default 1 000. */
+  readonly retryBaseDelayMs?: number;
+  /** Read-only calls of one step side by side. Default 8. */
+  readonly maxParallelTools?: number;
+  /** Limit of one tool call in milliseconds, 0 = none. Default 600 000. */
+  readonly toolTimeoutMs?: number;
+  /** How long a call may go on after it was cancelled, in milliseconds. Default 1 000. */
+  readonly cancelGraceMs?: number;
+  /** How long a call waits for approval, in milliseconds. Default: without limit. */
+  readonly approvalTimeoutMs?: number;
+}
+
+export interface RunOptions extends RunLimits {
+  /** `provider/model` or a model id; beats the agent's own choice. With `provider` given: that provider's model id, `""` = its default. */
+  readonly model?: string;
+  /** A provider for this run alone. */
+  readonly provider?: Provider;
+  /** Chooses model and thinking level by the `[phases.<name>]` table. */
+  readonly phase?: string;
+  /** Id of the run; a UUID. Default: a fresh one. */
+  readonly runId?: string;
+  /** An earlier conversation that `message` continues. */
+  readonly history?: readonly Message[];
+  /** Folder the tools work in. Default: the engine's root. */
+  readonly root?: string;
+  readonly permissions?: Partial<Permissions>;
+  readonly task?: TaskInfo;
+  /** Shown on events. */
+  readonly subtask?: string;
+  /** Prompt variables; they override the built-in four. */
+  readonly vars?: { readonly [name: string]: string };
+  readonly toolTrace?: ToolTrace;
+  readonly approver?: Approver;
+  readonly budget?: BudgetLimits;
+  /** Aborting it is a hard cancel. */
+  readonly signal?: AbortSignal;
+  /** Summarise older turns before the window fills up. Default: off. */
+  readonly compaction?: { readonly atPercent?: number; readonly keepMessages?: number };
+}
+
+/** Decides about a project's own programs, providers and policy; asked once, with what it is about. */
+export type TrustDecision = boolean | ((check: TrustCheck) => boolean | Promise<boolean>);
+
+export interface EngineOptions extends RunLimits {
+  /** The project's folder. Default: the current directory. */
+  readonly root?: string;
+  /** Default model, `provider/model`. Default: configuration, else `anthropic/claude-sonnet-5`. */
+  readonly model?: string;
+  /**
+   * Whether the project's own plugins, servers, providers and policy may be used. Default: only what the user trusted with
+   * `vibe-bus trust`.
+   */
+  readonly trust?: TrustDecision;
+  /**
+   * Without built-in tools and agents, configuration files, discovered plugins and MCP records: only what these options
+   * give. Default false.
+   */
+  readonly bare?: boolean;
+  /** Settings that win over the configuration files, in the files' own spelling. */
+  readonly config?: Config;
+  /** The user's folder. Default: `$VIBE_CONFIG_HOME`, else the platform's place. */
+  readonly configDir?: string;
+  readonly tools?: readonly Tool[];
+  readonly agents?: readonly AgentInput[];
+  /** Used instead of a configured provider when `model` names none. */
+  readonly provider?: Provider;
+  /** Further providers by name. */
+  readonly providers?: { readonly [name: string]: Provider };
+  /** Plugin programs declared here are trusted. */
+  readonly plugins?: readonly PluginDeclaration[];
+  /** Plugins that live in this process. */
+  readonly nativePlugins?: readonly NativePlugin[];
+  /** MCP servers declared here are trusted. */
+  readonly mcpServers?: readonly ServerRecord[];
+  /** What tools may do. Default: read, write and execute, no network. */
+  readonly permissions?: Partial<Permissions>;
+  readonly approver?: Approver;
+  readonly budget?: BudgetLimits;
+  /** USD per million tokens by model id. */
+  readonly prices?: { readonly [model: string]: ModelPrice };
+  /** Threads of the tool pool. Default: cores − 1, at least 2. */
+  readonly toolThreads?: number;
+  /** How long `close()` waits for cancelled runs, in milliseconds. Default 10 000. */
+  readonly closeGraceMs?: number;
+  readonly clock?: Clock;
+  readonly newId?: NewId;
+  readonly random?: () => number;
+  readonly fetch?: typeof fetch;
+  readonly logger?: Logger;
+  /** Default: the process's. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export type ResolvedLimits = Required<Omit<RunLimits, 'approvalTimeoutMs' | 'contextWindow'>> &
+  Pick<RunLimits, 'approvalTimeoutMs' | 'contextWindow'>;
+
+/** Agent-runtime sections 2 and 18. */
+const defaultLimits: ResolvedLimits = {
+  maxToolOutputChars: 100_000,
+  maxProviderRetries: 2,
+  retryBaseDelayMs: 1_000,
+  maxParallelTools: 8,
+  toolTimeoutMs: 600_000,
+  cancelGraceMs: 1_000,
+};
+
+const leastValues: { readonly [name in keyof RunLimits]-?: number } = {
+  contextWindow: 1,
+  maxToolOutputChars: 1,
+  maxProviderRetries: 0,
+  retryBaseDelayMs: 0,
+  maxParallelTools: 1,
+  toolTimeoutMs: 0,
+  cancelGraceMs: 0,
+  approvalTimeoutMs: 1,
+};
+
+/**
+ * The limits of a run: the first source that sets one wins.
+ * @throws EngineError `config` naming the option and its range
+ */
+export function resolveLimits(...sources: readonly RunLimits[]): ResolvedLimits {
+  const resolved: { [name: string]: number } = { ...defaultLimits };
+  for (const [name, least] of Object.entries(leastValues)) {
+    const value = sources.map((source) => source[name as keyof RunLimits]).find((candidate) => candidate !== undefined);
+    if (value === undefined) continue;
+    if (!Number.isSafeInteger(value) || value < least || value > maxTimerMs) {
+      throw new EngineError(
+        'config',
+        `option \`${name}\` must be a whole number from ${least} to ${maxTimerMs}, not ${value}`,
+      );
+    }
+    resolved[name] = value;
+  }
+  return resolved as unknown as ResolvedLimits;
+}
+
+/** The `[limits]` table as run limits. */
+export function toRunLimits(config: Config): RunLimits {
+  const limits = config.limits ?? {};
+  const named = {
+    contextWindow: limits.context_window,
+    maxToolOutputChars: limits.max_tool_output_chars,
+    maxProviderRetries: limits.max_provider_retries,
+    retryBaseDelayMs: limits.retry_base_delay_ms,
+    maxParallelTools: limits.max_parallel_tools,
+    toolTimeoutMs: limits.tool_timeout_ms,
+    cancelGraceMs: limits.cancel_grace_ms,
+    approvalTimeoutMs: limits.approval_timeout_ms,
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+}
