@@ -41,11 +41,22 @@ export function isStandardSchema(value: unknown): value is StandardSchema {
  * library throws for a type that JSON cannot express.
  */
 export function jsonSchemaOf(schema: StandardSchema): JsonObject | undefined {
-  const exported = schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' });
-  if (exported === undefined) return undefined;
+  const exported = exportOf(schema);
+  if (!isJsonObject(exported)) return undefined;
   // why: a library may hang functions and hidden markers on its export; what reaches a model is JSON
   const { $schema: _dialect, ...plain } = JSON.parse(JSON.stringify(exported)) as JsonObject;
   return closeObjects(plain);
+}
+
+// why: versions of zod and arktype from before the JSON Schema extension have a method of their own
+function exportOf(schema: StandardSchema): unknown {
+  const target = 'draft-2020-12';
+  const exporter = schema['~standard'].jsonSchema;
+  if (exporter !== undefined) return exporter.input({ target });
+  if ('toJSONSchema' in schema && typeof schema.toJSONSchema === 'function') {
+    return schema.toJSONSchema({ io: 'input', target });
+  }
+  return 'toJsonSchema' in schema && typeof schema.toJsonSchema === 'function' ? schema.toJsonSchema() : undefined;
 }
 
 /** An issue as `<path>: <message>`; at the root the message alone. */
@@ -67,7 +78,7 @@ export function closeObjects(schema: JsonObject): JsonObject {
     if (isJsonObject(map))
       closed[key] = Object.fromEntries(Object.entries(map).map(([name, part]) => [name, closeAny(part)]));
   }
-  if (isJsonObject(closed['properties']) && !('additionalProperties' in closed) && !('allOf' in closed)) {
+  if (isJsonObject(closed['properties']) && !openMarks.some((key) => key in closed)) {
     closed['additionalProperties'] = false;
   }
   return closed;
@@ -77,6 +88,7 @@ function closeAny(part: Json): Json {
   return isJsonObject(part) ? closeObjects(part) : part;
 }
 
+const openMarks = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf'] as const;
 const schemaKeys = ['items', 'contains', 'additionalProperties'] as const;
 const schemaListKeys = ['anyOf', 'oneOf', 'prefixItems'] as const;
 const schemaMapKeys = ['properties', 'patternProperties', '$defs', 'definitions'] as const;
