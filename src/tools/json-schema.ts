@@ -90,7 +90,8 @@ export function createJsonSchemaCheck(schema: JsonObject, tool: string): (input:
   if (schema['type'] !== 'object') {
     throw new EngineError('config', `the input schema of tool \`${tool}\` must be of type \`object\``);
   }
-  const draft = String(schema['$schema'] ?? '').includes('draft-07') ? '7' : '2020-12';
+  const dialect = schema['$schema'];
+  const draft = typeof dialect === 'string' && dialect.includes('draft-07') ? '7' : '2020-12';
   let validator: Validator;
   try {
     // The validator writes marks into the schema it gets.
@@ -108,7 +109,9 @@ export function createJsonSchemaCheck(schema: JsonObject, tool: string): (input:
       const errors = inner.length === 0 ? result.errors : inner;
       return {
         ok: false,
-        detail: errors.map((error) => `${toPath(error.instanceLocation)}: ${error.error}`).join('; '),
+        detail: errors
+          .map((error) => `${toPath(error.instanceLocation)}: ${error.error.replace(/\.$/, '')}`)
+          .join('; '),
       };
     } catch (error) {
       return { ok: false, detail: `input: the schema cannot be applied (${messageOf(error)})` };
