@@ -1,13 +1,14 @@
 import { createSupervisor, type ActorInfo, type SupervisorEvent } from './actors/supervisor.ts';
+import { createOutputChecker, type OutputSchema, toHint } from './agent/output-schema.ts';
 import { type Bus, createBus } from './bus/bus.ts';
 import { createHooks, type Hooks } from './bus/hooks.ts';
 import { createAgentRegistry, type AgentRegistry } from './engine/agents.ts';
-import type { EngineOptions, RunOptions } from './engine/options.ts';
+import type { ContinuationOptions, EngineOptions, RunOptions, StructuredOptions } from './engine/options.ts';
 import type { RunHandle } from './engine/run-handle.ts';
-import { createRuns } from './engine/runs.ts';
-import { type AgentInput, type AgentSpec, defineAgent } from './protocol/agent.ts';
+import { createRuns, type RunRequest, type StartedRun } from './engine/runs.ts';
+import { type AgentInput, type AgentOutcome, type AgentSpec, defineAgent } from './protocol/agent.ts';
 import { silentLogger } from './protocol/deps.ts';
-import { EngineError } from './protocol/error.ts';
+import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
@@ -24,6 +25,20 @@ export interface Engine extends AsyncDisposable {
    * @throws EngineError `config` for an unknown role, model or a bad option; code `engine_closed` after `close`
    */
   run(agent: string | AgentInput, message: string, options?: RunOptions): RunHandle;
+  /**
+   * Runs an agent and reads its answer as JSON in the shape of `schema`: any Standard Schema (zod, valibot, …) or a JSON
+   * Schema. An answer that does not fit is repaired once and asked for again once.
+   * @throws EngineError with the last outcome as its `outcome`: `invalid_request` when no valid document came, `cancelled`,
+   * or the kind the run failed with
+   */
+  runStructured<T>(
+    agent: string | AgentInput,
+    message: string,
+    schema: OutputSchema<T>,
+    options?: StructuredOptions,
+  ): Promise<{ readonly value: T; readonly outcome: AgentOutcome }>;
+  /** Runs an agent that goes on in a fresh session, from a summary, whenever its context is full. */
+  runWithContinuation(agent: string | AgentInput, message: string, options?: ContinuationOptions): RunHandle;
   /** Runs that have not ended. */
   runs(): readonly RunHandle[];
   /** Everything alive: runs, plugin and MCP connections, with state and mailbox depth. */
@@ -82,15 +97,46 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     await supervisor.stop();
   }
 
+  function startRun(
+    agent: string | AgentInput,
+    message: string,
+    runOptions: RunOptions,
+    rest: Pick<RunRequest, 'mode' | 'checkDocument' | 'responseSchema'>,
+  ): StartedRun {
+    if (closing !== undefined) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
+    return runs.start({ spec: toSpec(agent, agents), message, options: runOptions, ...rest });
+  }
+
   return {
     bus,
     hooks,
     tools,
     agents,
     root,
-    run(agent, message, runOptions = {}) {
-      if (closing !== undefined) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
-      return runs.start(toSpec(agent, agents), message, runOptions, { kind: 'plain' }).handle;
+    run: (agent, message, runOptions = {}) => startRun(agent, message, runOptions, { mode: { kind: 'plain' } }).handle,
+    async runStructured<T>(
+      agent: string | AgentInput,
+      message: string,
+      schema: OutputSchema<T>,
+      structured: StructuredOptions = {},
+    ): Promise<{ readonly value: T; readonly outcome: AgentOutcome }> {
+      const { hint, ...runOptions } = structured;
+      const checker = createOutputChecker<T>(schema);
+      const { result } = startRun(agent, message, runOptions, {
+        mode: { kind: 'structured', hint: toHint(hint, checker.jsonSchema) },
+        checkDocument: checker.check,
+        responseSchema: checker.jsonSchema,
+      });
+      const { outcome, value, error } = await result;
+      if (error !== undefined) throw Object.assign(fromWireError(error), { outcome });
+      return { value: value as T, outcome };
+    },
+    runWithContinuation(agent, message, { continuation, ...runOptions } = {}) {
+      const policy = {
+        ...(continuation?.maxContinuations === undefined ? {} : { max_continuations: continuation.maxContinuations }),
+        ...(continuation?.summaryMaxWords === undefined ? {} : { summary_max_words: continuation.summaryMaxWords }),
+      };
+      return startRun(agent, message, runOptions, { mode: { kind: 'continuation', policy } }).handle;
     },
     runs: runs.active,
     actors: supervisor.list,

@@ -1,7 +1,20 @@
+import { playRuns } from './agent-run.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
 
 /** Players by agent group. */
-const agentGroups = new Map<string, Player>([]);
+const runGroups = [
+  'loop',
+  'tools',
+  'hooks',
+  'retries',
+  'cancellation',
+  'resume',
+  'spec',
+  'structured',
+  'continuation',
+  'extensions',
+];
+const agentGroups = new Map<string, Player>([...runGroups.map((group): [string, Player] => [group, playRuns])]);
 /** Players by VPP kind. */
 const vppKinds = new Map<string, Player>([]);
 

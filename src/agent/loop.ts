@@ -61,6 +61,7 @@ async function takeSteps(session: Session): Promise<AgentStop> {
       transcript.inject(convergeText); // 3
       isConverged = true;
     }
+    await session.compact();
     const room = afterEstimate(session.estimate(), settings.contextWindow, isWarned);
     if (room === 'context_window') return { reason: 'context_window' }; // 4
     if (room === 'warn') {

@@ -2,10 +2,12 @@ import type { BusEvent } from '../bus/events.ts';
 import type { AgentSpec, CancelCause, TaskInfo } from '../protocol/agent.ts';
 import type { Clock } from '../protocol/deps.ts';
 import type { RunId } from '../protocol/ids.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import type { ToolUseBlock } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
 import type { ToolSpec } from '../protocol/tool.ts';
 import type { Budget } from './budget.ts';
+import type { CompactionPolicy } from './compaction.ts';
 
 /** What dispatch hands back for one call: what the model sees of it. */
 export interface ToolAnswer {
@@ -56,7 +58,9 @@ export interface RunSettings {
   /** Prompt variables of the caller; they override the built-in four. */
   readonly vars: { readonly [name: string]: string };
   readonly parent?: { readonly run: RunId; readonly call: ToolUseBlock['id'] };
-  readonly compaction?: { readonly atPercent: number; readonly keepMessages: number };
+  readonly compaction?: CompactionPolicy;
+  /** JSON Schema of the answer, for a provider that knows schemas itself. */
+  readonly responseSchema?: JsonObject;
 }
 
 /** How a run learns that it should end. */

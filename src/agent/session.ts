@@ -10,12 +10,14 @@ import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage 
 import type { CompletionRequest, CompletionResponse } from '../protocol/model.ts';
 import { untilAborted } from '../protocol/signal.ts';
 import { toToolSpec } from '../protocol/tool.ts';
+import { applyCompaction, planCompaction } from './compaction.ts';
 import { createDeltaCoalescer } from './deltas.ts';
 import { textTokens, toolsTokens } from './estimate.ts';
 import type { AgentPorts, OfferedTool, RunControl, RunSettings, ToolAnswer } from './ports.ts';
 import { appendAugmentations, renderSystemPrompt, toPromptVariables } from './prompt.ts';
 import { createRepeatWatch, repeatLimit } from './repeat-watch.ts';
 import { withRetries } from './retry.ts';
+import { readSummary } from './summary.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 /** What the steps of one session share. */
@@ -33,6 +35,8 @@ export interface Session {
   cancelled(): AgentStop;
   toStop(error: unknown): AgentStop;
   estimate(): number;
+  /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
+  compact(): Promise<void>;
   complete(): Promise<CompletionResponse>;
   count(usage: Usage): void;
   publishText(text: string): void;
@@ -71,10 +75,12 @@ export async function openSession(
     tools: specs,
     max_tokens: effectiveMaxTokens(spec.max_tokens, spec.thinking),
     ...(budgetTokens === undefined ? {} : { thinking_budget: budgetTokens }),
+    ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
     cache_turns: true,
     signal: control.signal,
   };
   let usage = noUsage;
+  let auxUsage: Usage | undefined;
 
   const session: Session = {
     settings,
@@ -96,6 +102,22 @@ export async function openSession(
       return known.code === known.kind ? stop : { ...stop, code: known.code };
     },
     estimate: () => fixedTokens + transcript.tokens(),
+    async compact() {
+      if (settings.compaction === undefined) return;
+      const before = session.estimate();
+      const state = { messages: transcript.snapshot(), estimate: before, window: settings.contextWindow };
+      const plan = planCompaction(state, settings.model, settings.compaction);
+      if (plan === undefined) return;
+      try {
+        const response = await ports.completeAux(plan.request);
+        auxUsage = addUsage(auxUsage ?? noUsage, toCounts(response.usage));
+        transcript.replace(applyCompaction(state.messages, plan, readSummary(response)));
+      } catch {
+        return; // the run goes on uncompacted; continuation stays the fallback
+      }
+      const after = session.estimate();
+      ports.publish({ type: 'context_compacted', run, role: spec.role, before_tokens: before, after_tokens: after });
+    },
     async complete() {
       const request: CompletionRequest = { ...fixedRequest, messages: transcript.snapshot() };
       const attempt = (): Promise<CompletionResponse> =>
@@ -147,6 +169,7 @@ export async function openSession(
       steps: session.steps,
       tool_calls: session.toolCalls,
       usage,
+      ...(auxUsage === undefined ? {} : { aux_usage: auxUsage }),
     }),
   };
   return session;

@@ -63,6 +63,20 @@ export interface RunOptions extends RunLimits {
   readonly compaction?: { readonly atPercent?: number; readonly keepMessages?: number };
 }
 
+export interface StructuredOptions extends RunOptions {
+  /** The shape of the answer in words, for a repair call. Default: the JSON Schema of the schema. */
+  readonly hint?: string;
+}
+
+export interface ContinuationOptions extends RunOptions {
+  readonly continuation?: {
+    /** Default 5. */
+    readonly maxContinuations?: number;
+    /** Words of each handover summary. Default 600. */
+    readonly summaryMaxWords?: number;
+  };
+}
+
 /** Decides about a project's own programs, providers and policy; asked once, with what it is about. */
 export type TrustDecision = boolean | ((check: TrustCheck) => boolean | Promise<boolean>);
 

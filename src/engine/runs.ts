@@ -1,22 +1,22 @@
 import { createRunBehavior } from '../actors/run-actor.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import { type Budget, type BudgetLimits, createBudget, type ModelPrice } from '../agent/budget.ts';
-import type { AgentPorts, RunSettings } from '../agent/ports.ts';
-import { resumeMessages } from '../agent/transcript.ts';
+import type { OutputCheck } from '../agent/output-schema.ts';
+import type { RunSettings } from '../agent/ports.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Hooks } from '../bus/hooks.ts';
 import type { AgentSpec } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { NewId, RunId } from '../protocol/ids.ts';
-import { userText } from '../protocol/message.ts';
+import type { Json, JsonObject } from '../protocol/json.ts';
 import type { Provider } from '../protocol/model.ts';
 import { defaultPermissions, type Permissions, toToolSpec } from '../protocol/tool.ts';
 import { createApprovals } from '../tools/approvals.ts';
 import { createToolDispatch } from '../tools/dispatch.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
-import { executeRun, type RunMode, type RunResult } from '../workers/execute-run.ts';
-import { resolveLimits, type RunLimits, type RunOptions } from './options.ts';
+import { executeRun, type RunMode, type RunPorts, type RunResult } from '../workers/execute-run.ts';
+import { type ResolvedLimits, resolveLimits, type RunLimits, type RunOptions } from './options.ts';
 import { createRunHandle, type RunHandle } from './run-handle.ts';
 import { createRunLog } from './run-log.ts';
 
@@ -44,15 +44,25 @@ export interface RunsDeps {
   priceOf(model: string): ModelPrice | undefined;
 }
 
+export interface RunRequest {
+  readonly spec: AgentSpec;
+  readonly message: string;
+  readonly options: RunOptions;
+  readonly mode: RunMode;
+  /** Structured runs: the check, and the schema for providers that know JSON schemas themselves. */
+  readonly checkDocument?: (document: Json) => Promise<OutputCheck<unknown>>;
+  readonly responseSchema?: JsonObject | undefined;
+}
+
+export interface StartedRun {
+  readonly handle: RunHandle;
+  readonly result: Promise<RunResult>;
+}
+
 /** Starts runs and knows which are active. */
 export interface Runs {
   /** @throws EngineError `config` for a bad option or an unknown provider, `invalid_request` for a run id in use */
-  start(
-    spec: AgentSpec,
-    message: string,
-    options: RunOptions,
-    mode: RunMode,
-  ): { readonly handle: RunHandle; readonly result: Promise<RunResult> };
+  start(request: RunRequest): StartedRun;
   active(): readonly RunHandle[];
 }
 
@@ -62,25 +72,20 @@ export function createRuns(deps: RunsDeps): Runs {
 
   return { start, active: () => [...active.values()] };
 
-  function start(
-    spec: AgentSpec,
-    message: string,
-    options: RunOptions,
-    mode: RunMode,
-  ): { readonly handle: RunHandle; readonly result: Promise<RunResult> } {
+  function start(request: RunRequest): StartedRun {
+    const { spec, message, options, mode } = request;
     const run = options.runId === undefined ? deps.newId.run() : (options.runId as RunId);
     if (run === '') throw new EngineError('config', 'option `runId` must not be empty');
     if (active.has(run)) throw new EngineError('invalid_request', `run \`${run}\` is already active`);
     const chosen = deps.chooseModel(spec, options);
     const limits = resolveLimits(options, ...deps.limits);
     const budget = openBudget({ ...deps.defaults.budget, ...options.budget }, chosen, run);
-    const settings = toSettings(run, spec, options, chosen, limits);
+    const settings = toSettings(run, request, chosen, limits);
     const approvals = createApprovals({
       approver: options.approver ?? deps.defaults.approver,
       timeoutMs: limits.approvalTimeoutMs,
       publish: bus.publish,
     });
-    const messages = options.history === undefined ? [userText(message)] : resumeMessages(options.history, message);
     const log = createRunLog(bus, run);
 
     let settle: { resolve(result: RunResult): void; reject(error: unknown): void } | undefined;
@@ -116,17 +121,19 @@ export function createRuns(deps: RunsDeps): Runs {
               },
               { hooks: deps.hooks, clock, newId: deps.newId, logger: deps.logger, publish: bus.publish },
             );
-            const ports: AgentPorts = {
+            const ports: RunPorts = {
               complete: (request, onDelta) => chosen.provider.completeStreaming(request, onDelta),
               completeAux: (request) => chosen.provider.complete(request),
               callTool,
               augmentPrompt: (role, task) => deps.hooks.runAugmentPrompt(role, task, control.signal),
               publish: bus.publish,
               takeSteering,
+              checkDocument: request.checkDocument ?? (() => Promise.resolve({ ok: true, value: undefined })),
+              logger: deps.logger,
               clock,
             };
             try {
-              settle?.resolve(await executeRun({ settings, messages, mode }, control, ports));
+              settle?.resolve(await executeRun({ settings, mode, message, history: options.history }, control, ports));
             } catch (error) {
               settle?.reject(error);
             } finally {
@@ -157,17 +164,17 @@ export function createRuns(deps: RunsDeps): Runs {
 
   function toSettings(
     run: RunId,
-    spec: AgentSpec,
-    options: RunOptions,
+    { spec, options, responseSchema }: RunRequest,
     chosen: ChosenModel,
-    limits: ReturnType<typeof resolveLimits>,
+    limits: ResolvedLimits,
   ): RunSettings {
     const { compaction } = options;
+    const info = chosen.provider.info();
     return {
       run,
       spec,
       model: chosen.model,
-      shownModel: chosen.model === '' ? chosen.provider.info().default_model : chosen.model,
+      shownModel: chosen.model === '' ? info.default_model : chosen.model,
       tools: deps.tools
         .resolve(spec.tools)
         .map((tool) => ({ ...toToolSpec(tool), isMutating: tool.is_mutating === true })),
@@ -179,6 +186,7 @@ export function createRuns(deps: RunsDeps): Runs {
       task: options.task,
       subtask: options.subtask ?? null,
       vars: options.vars ?? {},
+      ...(responseSchema !== undefined && info.supports_json_schema === true ? { responseSchema } : {}),
       ...(compaction === undefined
         ? {}
         : { compaction: { atPercent: compaction.atPercent ?? 75, keepMessages: compaction.keepMessages ?? 8 } }),

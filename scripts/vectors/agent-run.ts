@@ -1,0 +1,359 @@
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Envelope } from '../../src/bus/envelope.ts';
+import { createEngine, type Engine } from '../../src/engine.ts';
+import type { RunOptions } from '../../src/engine/options.ts';
+import type { AgentInput } from '../../src/protocol/agent.ts';
+import { isEngineError } from '../../src/protocol/error.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/protocol/json.ts';
+import { type Message, toolUsesOf } from '../../src/protocol/message.ts';
+import type { CompletionRequest } from '../../src/protocol/model.ts';
+import { createScriptedProvider } from '../../src/providers/scripted.ts';
+import { difference, expand, unknownKeys, withWorkspace } from './agent-compare.ts';
+import { type Bindings, checkEventInvariants, compareEvents, toComparable } from './agent-events.ts';
+import { toHooks, toTool, type ToolRecord } from './agent-tools.ts';
+import type { Player, PlayOptions } from './types.ts';
+
+const vectorKeys = [
+  ...['level', 'kind', 'id', 'title', 'spec', 'options', 'message', 'script', 'tools', 'hooks', 'history'],
+  ...['schema', 'hint', 'policy', 'expected', 'note', 'differs'],
+];
+const optionKeys = [
+  ...['model', 'provider_default_model', 'context_window', 'max_tool_output_chars', 'max_provider_retries'],
+  ...['retry_base_delay_ms', 'max_parallel_tools', 'tool_timeout_ms', 'cancel_grace_ms', 'task', 'subtask', 'vars'],
+  ...['tool_trace', 'budget', 'approver', 'cancel', 'unwritable_output_dir', 'unwritable_trace'],
+];
+const expectedKeys = [
+  ...[
+    'stop',
+    'final_text',
+    'steps',
+    'tool_calls',
+    'usage',
+    'value',
+    'error',
+    'requests',
+    'transcript',
+    'events',
+    'deltas',
+  ],
+  ...[
+    'max_in_flight',
+    'start_order',
+    'return_order',
+    'hook_log',
+    'traces',
+    'saved_outputs',
+    'budget_used',
+    'script_left',
+  ],
+];
+
+/** Plays whole runs: `run`, `resume`, `structured` and `continuation` vectors. */
+export const playRuns: Player = ({ data }) => {
+  const { format: _format, group: _group, title: _title, vectors, ...rest } = data;
+  if (!Array.isArray(vectors) || Object.keys(rest).length > 0)
+    throw new Error(`unknown keys ${Object.keys(rest).join(', ')}`);
+  return vectors.filter(isJsonObject).map((vector: JsonObject) => ({
+    id: String(vector['id']),
+    weight: 'many' as const,
+    play: (options: PlayOptions) => playVector(vector, options),
+  }));
+};
+
+async function playVector(vector: JsonObject, play: PlayOptions): Promise<readonly string[]> {
+  const options = toObject(vector['options']);
+  const unknown = [
+    ...unknownKeys(vector, vectorKeys),
+    ...unknownKeys(options, optionKeys),
+    ...unknownKeys(toObject(vector['expected']), expectedKeys),
+  ];
+  if (unknown.length > 0) return unknown;
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'vibe-vector-')));
+  try {
+    const expected = toObject(withWorkspace(vector['expected'], root) as Json);
+    return await runVector(vector, options, expected, root, play);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function runVector(
+  vector: JsonObject,
+  options: JsonObject,
+  expected: JsonObject,
+  root: string,
+  play: PlayOptions,
+): Promise<readonly string[]> {
+  if (options['unwritable_output_dir'] === true) await writeFile(join(root, '.vibe'), '');
+  if (options['unwritable_trace'] === true) {
+    await writeFile(join(root, 'trace'), '');
+    // why: such a vector lists the trace that would have been written; with a file in the folder's place there is none
+    expected = { ...expected, traces: {} };
+  }
+  const record: ToolRecord = { inFlight: 0, maxInFlight: 0, started: [], hookLog: [] };
+  const cancel = new AbortController();
+  const cancelRun = (): void => cancel.abort();
+  const timers: NodeJS.Timeout[] = [];
+  const cancelAfter = (ms: unknown): void => void timers.push(setTimeout(cancelRun, Number(ms)));
+  const requests: CompletionRequest[] = [];
+  const script = toList(vector['script']).map((entry) => toObject(expand(entry) as Json));
+  const provider = createScriptedProvider(
+    {
+      script: script.map(({ cancel_during: _cancel, ...entry }) => entry),
+      default_model: String(options['provider_default_model'] ?? 'scripted'),
+    },
+    {
+      onRequest(request) {
+        const during = script[requests.length]?.['cancel_during'];
+        requests.push(request);
+        if (isJsonObject(during)) cancelAfter(during['after_ms']);
+      },
+    },
+  );
+  const tools = toList(vector['tools']).map((entry) => toTool(toObject(expand(entry) as Json), record, cancelRun));
+  await using engine = await createEngine({ bare: true, root, provider, tools });
+  for (const hook of toList(vector['hooks'])) engine.hooks.register(toHooks(toObject(expand(hook) as Json), record));
+  const envelopes: Envelope[] = [];
+  engine.bus.on('*', (envelope) => {
+    if ('run' in envelope.event && envelope.event.run === 'vector-run') envelopes.push(envelope);
+  });
+  const cancelOption = toObject(options['cancel']);
+  if (cancelOption['before_start'] === true) cancelRun();
+  if (cancelOption['after_ms'] !== undefined)
+    engine.bus.on('agent_started', () => cancelAfter(cancelOption['after_ms']));
+
+  const result = await execute(engine, vector, {
+    ...toRunOptions(options, root, play),
+    signal: cancel.signal,
+    runId: 'vector-run',
+  });
+  for (const timer of timers) clearTimeout(timer);
+
+  return await compare(expected, {
+    result,
+    envelopes,
+    requests,
+    record,
+    root,
+    scriptLeft: provider.remaining(),
+  });
+}
+
+interface Played {
+  readonly outcome: JsonObject | undefined;
+  readonly value?: unknown;
+  readonly error?: { readonly kind: string; readonly message: string };
+  readonly budgetUsed: number | undefined;
+}
+
+async function execute(engine: Engine, vector: JsonObject, options: RunOptions): Promise<Played> {
+  const spec = expand(vector['spec']) as AgentInput;
+  const message = String(expand(vector['message']));
+  try {
+    switch (vector['kind']) {
+      case 'run':
+      case 'resume': {
+        const history = vector['history'] === undefined ? {} : { history: expand(vector['history']) as Message[] };
+        const run = engine.run(spec, message, { ...options, ...history });
+        const outcome = await run.outcome;
+        return { outcome: outcome as unknown as JsonObject, budgetUsed: run.used().tokens };
+      }
+      case 'structured': {
+        const hint = typeof vector['hint'] === 'string' ? { hint: vector['hint'] } : {};
+        const { value, outcome } = await engine.runStructured(spec, message, toObject(vector['schema']), {
+          ...options,
+          ...hint,
+        });
+        return { outcome: outcome as unknown as JsonObject, value, budgetUsed: undefined };
+      }
+      case 'continuation': {
+        const policy = toObject(vector['policy']);
+        const run = engine.runWithContinuation(spec, message, {
+          ...options,
+          continuation: {
+            ...(policy['max_continuations'] === undefined
+              ? {}
+              : { maxContinuations: Number(policy['max_continuations']) }),
+            ...(policy['summary_max_words'] === undefined
+              ? {}
+              : { summaryMaxWords: Number(policy['summary_max_words']) }),
+          },
+        });
+        return { outcome: (await run.outcome) as unknown as JsonObject, budgetUsed: run.used().tokens };
+      }
+      default:
+        throw new Error(`unknown kind ${JSON.stringify(vector['kind'])}`);
+    }
+  } catch (error) {
+    if (!isEngineError(error)) throw error;
+    const outcome = (error as { outcome?: JsonObject }).outcome;
+    return { outcome, error: { kind: error.kind, message: error.message }, budgetUsed: undefined };
+  }
+}
+
+function toRunOptions(options: JsonObject, root: string, play: PlayOptions): RunOptions {
+  const number = (key: string, name: keyof RunOptions): RunOptions =>
+    options[key] === undefined ? {} : { [name]: Number(options[key]) };
+  const trace = options['tool_trace'];
+  const budget = options['budget'];
+  const approver = options['approver'];
+  const task = options['task'];
+  return {
+    model: String(options['model'] ?? 'test-model'),
+    retryBaseDelayMs: 0,
+    ...number('context_window', 'contextWindow'),
+    ...number('max_tool_output_chars', 'maxToolOutputChars'),
+    ...number('max_provider_retries', 'maxProviderRetries'),
+    ...number('retry_base_delay_ms', 'retryBaseDelayMs'),
+    ...number('max_parallel_tools', 'maxParallelTools'),
+    ...number('tool_timeout_ms', 'toolTimeoutMs'),
+    ...number('cancel_grace_ms', 'cancelGraceMs'),
+    ...(isJsonObject(task) ? { task: { title: String(task['title']), description: String(task['description']) } } : {}),
+    ...(typeof options['subtask'] === 'string' ? { subtask: options['subtask'] } : {}),
+    ...(isJsonObject(options['vars']) ? { vars: options['vars'] as Record<string, string> } : {}),
+    ...(isJsonObject(trace)
+      ? {
+          toolTrace: {
+            dir: join(root, 'trace'),
+            reference: String(trace['reference']),
+            maxChars: Number(trace['max_chars']),
+          },
+        }
+      : {}),
+    ...(isJsonObject(budget)
+      ? { budget: { maxTokens: Number(budget['max_tokens']), usedTokens: Number(budget['used_tokens'] ?? 0) } }
+      : {}),
+    ...(isJsonObject(approver)
+      ? {
+          approver: ({ tool }) => ({
+            approved: toList(approver['approve']).includes(tool),
+            ...(typeof approver['comment'] === 'string' ? { comment: approver['comment'] } : {}),
+          }),
+        }
+      : {}),
+    ...(play.threads ? { placement: 'thread' as const } : {}),
+  };
+}
+
+interface Evidence {
+  readonly result: Played;
+  readonly envelopes: readonly Envelope[];
+  readonly requests: readonly CompletionRequest[];
+  readonly record: ToolRecord;
+  readonly root: string;
+  readonly scriptLeft: number;
+}
+
+async function compare(expected: JsonObject, evidence: Evidence): Promise<readonly string[]> {
+  const { result, envelopes, requests, record, root } = evidence;
+  const bindings: Bindings = new Map();
+  const found: (string | undefined)[] = [
+    ...checkEventInvariants(envelopes, result.outcome),
+    ...checkRequests(requests),
+  ];
+  if (result.error !== undefined && expected['error'] === undefined)
+    found.push(`rejected: ${JSON.stringify(result.error)}`);
+  if (Array.isArray(expected['events'])) {
+    const wanted = expected['events'].map((event) => toObject(event));
+    found.push(...compareEvents(wanted, toComparable(envelopes), bindings));
+  }
+  const symbols = new Map([...bindings].map(([symbol, call]) => [call, symbol]));
+  const ids = toToolUseIds(envelopes, result.outcome);
+  const facts: { readonly [key: string]: unknown } = {
+    ...Object.fromEntries(
+      ['stop', 'final_text', 'steps', 'tool_calls', 'usage'].map((key) => [key, result.outcome?.[key]]),
+    ),
+    value: result.value,
+    error: result.error,
+    requests: requests.map(toComparableRequest),
+    transcript: result.outcome?.['messages'],
+    deltas: toDeltas(envelopes),
+    max_in_flight: record.maxInFlight,
+    start_order: record.started.map((call) => ids.get(call)),
+    return_order: envelopes.flatMap(({ event }) => (event.type === 'tool_returned' ? [ids.get(event.call)] : [])),
+    hook_log: record.hookLog,
+    budget_used: result.budgetUsed,
+    script_left: evidence.scriptLeft,
+    traces: Object.fromEntries(
+      (await readFolder(join(root, 'trace'))).map(([name, text]) => [
+        symbols.get(name.replace(/\.txt$/, '')) ?? name,
+        text,
+      ]),
+    ),
+    saved_outputs: (await readFolder(join(root, '.vibe', 'tool-output'))).map(([, text]) => text).sort(),
+  };
+  for (const [key, value] of Object.entries(expected)) {
+    if (key !== 'events') found.push(difference(value, facts[key], key));
+  }
+  if (isJsonObject(expected['traces'])) {
+    const extra = Object.keys(toObject(facts['traces'] as Json)).length - Object.keys(expected['traces']).length;
+    if (extra !== 0) found.push(`traces: ${extra} more files than expected`);
+  }
+  return found.filter((line) => line !== undefined);
+}
+
+/** Invariants 4 and 5: roles alternate, each call is answered at the head of the next turn, in order. */
+function checkRequests(requests: readonly CompletionRequest[]): string[] {
+  const found: string[] = [];
+  for (const { messages } of requests) {
+    for (const [index, message] of messages.entries()) {
+      if (message.role !== (index % 2 === 0 ? 'user' : 'assistant'))
+        found.push(`message ${index} has role ${message.role}`);
+      const calls = message.role === 'assistant' ? toolUsesOf(message) : [];
+      const answers = messages[index + 1]?.content.slice(0, calls.length) ?? [];
+      for (const [at, call] of calls.entries()) {
+        const answer = answers[at];
+        if (answer?.type !== 'tool_result' || answer.tool_use_id !== call.id)
+          found.push(`call ${call.id} is not answered in order`);
+      }
+    }
+  }
+  return found;
+}
+
+function toComparableRequest(request: CompletionRequest): object {
+  return {
+    model: request.model,
+    system: request.system,
+    messages: request.messages,
+    tools: request.tools.map((tool) => tool.name),
+    max_tokens: request.max_tokens,
+    thinking_budget: request.thinking_budget ?? null,
+    temperature: request.temperature ?? null,
+  };
+}
+
+/** The n-th `tool_called` of a run is its n-th tool use: calls that never start are the last of theirs. */
+function toToolUseIds(envelopes: readonly Envelope[], outcome: JsonObject | undefined): Map<string, string> {
+  const uses = ((outcome?.['messages'] ?? []) as unknown as readonly Message[]).flatMap((message) =>
+    message.role === 'assistant' ? toolUsesOf(message) : [],
+  );
+  const calls = envelopes.flatMap(({ event }) => (event.type === 'tool_called' ? [event.call] : []));
+  return new Map(calls.map((call, index) => [call, uses[index]?.id ?? '?']));
+}
+
+function toDeltas(envelopes: readonly Envelope[]): readonly object[] {
+  const deltas: { kind: string; text: string }[] = [];
+  for (const { event } of envelopes) {
+    if (event.type !== 'agent_delta') continue;
+    const last = deltas.at(-1);
+    if (last?.kind === event.delta.kind) last.text += event.delta.text;
+    else deltas.push({ ...event.delta });
+  }
+  return deltas;
+}
+
+async function readFolder(folder: string): Promise<readonly (readonly [string, string])[]> {
+  const names = await readdir(folder).catch(() => []); // a missing folder is empty
+  return await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const));
+}
+
+function toObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function toList(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : [];
+}
