@@ -52,6 +52,21 @@ export interface ProviderInfo {
   readonly default_model: string;
 }
 
+/** Opaque blocks a provider wants back unchanged: the thinking of one assistant turn. Plain JSON, so a run can store it. */
+export interface SignedThinking {
+  readonly blocks: readonly JsonObject[];
+  /** For each block, how many other blocks (text, tool calls) stood before it; absent = none before any. */
+  readonly before?: readonly number[];
+  /** The model that wrote them; absent = any. */
+  readonly model?: string;
+}
+
+/** Signed thinking by the id of the first tool call of its turn (agent-runtime 18.10). */
+export interface SignedThinkingStore {
+  get(firstCallId: string): SignedThinking | undefined;
+  set(firstCallId: string, thinking: SignedThinking): void;
+}
+
 /** Turns a request into a response; knows nothing of agents or tools. Failures are rejections with an `EngineError`. */
 export interface Provider {
   info(): ProviderInfo;
@@ -60,6 +75,8 @@ export interface Provider {
   completeStreaming(request: CompletionRequest, onDelta: OnDelta): Promise<CompletionResponse>;
   /** Rejects with the reason when the provider cannot be used now. */
   healthCheck(signal?: AbortSignal): Promise<void>;
+  /** Present when the provider replays signed thinking: a durable run reads it after each answer and gives it back on resume. */
+  readonly signedThinking?: SignedThinkingStore;
 }
 
 /**
