@@ -114,3 +114,13 @@ export function unknownKeys(object: object, known: readonly string[]): readonly 
     .filter((key) => !known.includes(key))
     .map((key) => `unknown key \`${key}\``);
 }
+
+/** An object, or none. */
+export function toObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A list, or an empty one. */
+export function toList(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : [];
+}

@@ -1,3 +1,4 @@
+import { playEvents } from './agent-event-tables.ts';
 import { playRuns } from './agent-run.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
 
@@ -14,7 +15,10 @@ const runGroups = [
   'continuation',
   'extensions',
 ];
-const agentGroups = new Map<string, Player>([...runGroups.map((group): [string, Player] => [group, playRuns])]);
+const agentGroups = new Map<string, Player>([
+  ...runGroups.map((group): [string, Player] => [group, playRuns]),
+  ['events', playEvents],
+]);
 /** Players by VPP kind. */
 const vppKinds = new Map<string, Player>([]);
 
