@@ -91,7 +91,7 @@ export function sha256(bytes: Uint8Array): string {
  * What an untrusted project still decides: which of the user's models to use and sizes of the run. Everything else starts
  * programs, moves prompts or keys elsewhere, spends money or changes policy (PD7).
  */
-function toHarmless(config: Config): Config {
+export function toHarmless(config: Config): Config {
   const { model, phases, limits } = config;
   return {
     ...(model === undefined ? {} : { model }),
