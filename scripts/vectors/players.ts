@@ -1,5 +1,8 @@
 import { playEvents } from './agent-event-tables.ts';
+import { playProviders } from './agent-providers.ts';
 import { playRuns } from './agent-run.ts';
+import { playBuiltinAgents, playOverrides } from './agent-specs.ts';
+import { playExtraction, playPrompts, playTranscripts, playUnits } from './agent-tables.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
 
 /** Players by agent group. */
@@ -18,6 +21,13 @@ const runGroups = [
 const agentGroups = new Map<string, Player>([
   ...runGroups.map((group): [string, Player] => [group, playRuns]),
   ['events', playEvents],
+  ['extraction', playExtraction],
+  ['prompts', playPrompts],
+  ['transcripts', playTranscripts],
+  ['units', playUnits],
+  ['overrides', playOverrides],
+  ['builtin_agents', playBuiltinAgents],
+  ['providers', playProviders],
 ]);
 /** Players by VPP kind. */
 const vppKinds = new Map<string, Player>([]);

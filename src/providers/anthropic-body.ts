@@ -33,7 +33,7 @@ export interface AnthropicBodyOptions {
 const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;
 const leastBudget = 1024;
 /** Keys of `extra` that steer us and are no fields of the body. */
-const ownExtraKeys = ['thinking', 'headers', 'require_api_key', 'auth', 'workspace_id'];
+const ownExtraKeys = ['thinking', 'headers', 'limits', 'require_api_key', 'auth', 'workspace_id'];
 
 /**
  * The body of `POST /v1/messages` without its `stream` field. Source: agent-runtime section 15, "Anthropic".

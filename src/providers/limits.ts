@@ -26,7 +26,7 @@ export const defaultHttpLimits: HttpLimits = {
   retryBaseMs: 1_000,
 };
 
-/** Keys of a `limits` table and what they set. */
+/** Keys of an `extra.limits` table and what they set. */
 export const limitKeys: ReadonlyMap<string, keyof HttpLimits> = new Map([
   ['request_ms', 'requestMs'],
   ['stream_ms', 'streamMs'],
@@ -41,7 +41,7 @@ const maxMs = 2_147_483_000;
 const mayBeZero: ReadonlySet<keyof HttpLimits> = new Set<keyof HttpLimits>(['attempts', 'retryBaseMs']);
 
 /**
- * Reads a `limits` table over the defaults.
+ * Reads an `extra.limits` table over the defaults.
  * @param where names the table in messages
  * @throws EngineError `config` for an unknown key or a value that is no duration
  */
@@ -49,10 +49,10 @@ export function parseHttpLimits(table: object | undefined, where: string): HttpL
   const limits: Record<keyof HttpLimits, number> = { ...defaultHttpLimits };
   for (const [key, value] of Object.entries(table ?? {})) {
     const name = limitKeys.get(key);
-    if (name === undefined) throw new EngineError('config', `${where}: unknown key \`limits.${key}\``);
+    if (name === undefined) throw new EngineError('config', `${where}: unknown key \`extra.limits.${key}\``);
     const least = mayBeZero.has(name) ? 0 : 1;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > maxMs) {
-      throw new EngineError('config', `${where}: \`limits.${key}\` must be a whole number from ${least} to ${maxMs}`);
+      throw new EngineError('config', `${where}: \`extra.limits.${key}\` must be a whole number from ${least} to ${maxMs}`);
     }
     limits[name] = value;
   }

@@ -22,7 +22,7 @@ export interface OpenaiBodyOptions {
 const officialId = /^[A-Za-z0-9_-]{1,40}$/;
 const otherId = /^[A-Za-z0-9_.:-]{1,64}$/;
 /** Keys of `extra` that steer us and are no fields of the body. */
-const ownExtraKeys = ['require_api_key', 'max_tokens_param', 'reasoning', 'headers', 'json_schema'];
+const ownExtraKeys = ['require_api_key', 'max_tokens_param', 'reasoning', 'headers', 'limits', 'json_schema'];
 
 export function isOfficialOpenai(baseUrl: string | undefined): boolean {
   return baseUrl === undefined || baseUrl === openaiBaseUrl;

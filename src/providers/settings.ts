@@ -28,7 +28,6 @@ const commonKeys: ReadonlySet<string> = new Set([
   'context_window',
   'stream',
   'extra',
-  'limits',
 ]);
 
 /**
@@ -47,9 +46,10 @@ export function parseProviderSettings(
     if (kind.ownKeys?.includes(key) === true) own[key] = table[key];
     else if (!commonKeys.has(key)) throw new EngineError('config', `${where}: unknown key \`${key}\``);
   }
-  const { extra = {}, limits, stream = true } = table;
+  const { extra = {}, stream = true } = table;
   if (!isJsonObject(extra)) throw wrongType(where, 'extra', 'a table');
-  if (limits !== undefined && !isJsonObject(limits)) throw wrongType(where, 'limits', 'a table');
+  const { limits } = extra;
+  if (limits !== undefined && !isJsonObject(limits)) throw wrongType(where, 'extra.limits', 'a table');
   if (typeof stream !== 'boolean') throw wrongType(where, 'stream', 'true or false');
   return {
     name,
