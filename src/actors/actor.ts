@@ -103,17 +103,12 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
   };
   const context: ActorContext<C> = { self, signal: controller.signal, run, fail };
 
-  void start();
+  const started = start();
   return self;
 
   async function start(): Promise<void> {
     try {
-      const ready = await within(
-        Promise.resolve(behavior.init(context)),
-        deps.initMs,
-        `actor \`${name}\` did not start`,
-      );
-      state = ready;
+      state = await within(Promise.resolve(behavior.init(context)), deps.initMs, `actor \`${name}\` did not start`);
       hasState = true;
       if (current !== 'starting') return;
       current = 'running';
@@ -221,6 +216,8 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
   async function end(reason: ExitReason): Promise<ExitReason> {
     controller.abort(reason.kind === 'failed' ? reason.error : endedError());
     let result = reason;
+    // why: what a late `init` opens must be closed too
+    await started;
     try {
       if (hasState && behavior.stop !== undefined) {
         await within(Promise.resolve(behavior.stop(state, context)), deps.stopMs, `actor \`${name}\` did not stop`);

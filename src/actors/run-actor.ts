@@ -12,7 +12,12 @@ export type CancelMode = 'hard' | 'cooperative';
 export type RunCommand =
   | { readonly type: 'cancel'; readonly mode: CancelMode }
   | { readonly type: 'steer'; readonly text: string }
-  | { readonly type: 'decide'; readonly call: CallId; readonly decision: ApprovalDecision; readonly reply: Reply<void> };
+  | {
+      readonly type: 'decide';
+      readonly call: CallId;
+      readonly decision: ApprovalDecision;
+      readonly reply: Reply<void>;
+    };
 
 export interface RunState {
   readonly isStopRequested: boolean;

@@ -8,7 +8,7 @@ import { type BusEvent, createEventSchemas, type EventType } from './events.ts';
 import { compileCheck } from './fast-check.ts';
 import { createEventStream, type EventStream, type StreamOptions } from './stream.ts';
 
-export type EventListener<T extends EventType = EventType> = (envelope: Envelope<T>) => void;
+export type EventListener<T extends EventType = EventType> = (envelope: Envelope<T>) => void | Promise<void>;
 
 /** What is observed: one event type, everything, or everything of one run. */
 export type Topic = EventType | '*' | { readonly run: RunId };
@@ -83,7 +83,7 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     if (typeof event.run === 'string') byRun.emit(event.run, envelope);
   }
 
-  function guard(listener: EventListener): EventListener {
+  function guard(listener: EventListener): (envelope: Envelope) => void {
     const report = (error: unknown, type: string): void => {
       listenerErrors += 1;
       deps.logger.warn(`an event listener failed: ${messageOf(error)}`, { target: 'vibe::bus', event_type: type });
