@@ -1,0 +1,138 @@
+import { messageOf } from './error.ts';
+import { isDeeperThan } from './json.ts';
+
+/** A usable id: a string or an integer 0 … 2^53−1. */
+export type RpcId = string | number;
+
+export interface RpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** What a line turned out to be (plugin-protocol section 2). */
+export type RpcMessage =
+  | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params?: unknown }
+  | { readonly kind: 'notification'; readonly method: string; readonly params?: unknown }
+  | RpcResponse
+  | RpcInvalid;
+
+export type RpcResponse =
+  | { readonly kind: 'response'; readonly id: RpcId | null; readonly result: unknown; readonly error?: undefined }
+  | { readonly kind: 'response'; readonly id: RpcId | null; readonly error: RpcErrorObject };
+
+export interface RpcInvalid {
+  readonly kind: 'invalid';
+  readonly reason: 'no JSON' | 'no message';
+  readonly detail: string;
+  /** The id, when there is a usable one. */
+  readonly id?: RpcId;
+  /** Whether it looks like an answer, so that the call waiting for it can fail at once. */
+  readonly isAnswer: boolean;
+}
+
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+} as const;
+
+/** Deepest nesting of a message; the outermost object is level 1 (plugin-protocol 16.2). */
+export const maxNesting = 256;
+export const tooDeep = `nested deeper than ${maxNesting} levels`;
+/** A shorter text cannot nest deeper: each level needs an opening and a closing character. */
+const shortestDeepText = 2 * (maxNesting + 1);
+
+/** Reads one line. Blank lines are the caller's business. */
+export function parseMessage(line: string): RpcMessage {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    return { kind: 'invalid', reason: 'no JSON', detail: messageOf(error), isAnswer: false };
+  }
+  if (line.length >= shortestDeepText && isDeeperThan(value, maxNesting)) return toRefused(classify(value));
+  return classify(hasSurrogateEscape(line) ? toWellFormedValue(value) : value);
+}
+
+function hasSurrogateEscape(line: string): boolean {
+  return line.includes('\\ud') || line.includes('\\uD');
+}
+
+/** Judges parsed JSON in the order of plugin-protocol section 2, by own properties only. */
+export function classify(value: unknown): RpcMessage {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid(`expected an object`);
+  const fields = value as Readonly<Record<string, unknown>>;
+  const id = Object.hasOwn(fields, 'id') ? fields['id'] : undefined;
+  if (!Object.hasOwn(fields, 'jsonrpc') || typeof fields['jsonrpc'] !== 'string') {
+    return invalid('`jsonrpc` must be a string', id);
+  }
+  if (Object.hasOwn(fields, 'method')) return classifyCall(fields, id);
+  if (id !== undefined && id !== null && !isRpcId(id)) return invalid('`id` must be a string or an integer');
+  const error = Object.hasOwn(fields, 'error') ? fields['error'] : undefined;
+  if (error === undefined || error === null) {
+    const result = Object.hasOwn(fields, 'result') ? fields['result'] : undefined;
+    return { kind: 'response', id: id ?? null, result: result ?? null };
+  }
+  const read = readErrorObject(error);
+  if (read === undefined)
+    return invalid('`error` must be an object with an integer `code` and a string `message`', id, true);
+  return { kind: 'response', id: id ?? null, error: read };
+}
+
+function classifyCall(fields: Readonly<Record<string, unknown>>, id: unknown): RpcMessage {
+  const method = fields['method'];
+  if (typeof method !== 'string') return invalid('`method` must be a string', id);
+  const params = Object.hasOwn(fields, 'params') ? fields['params'] : undefined;
+  const given = params === undefined || params === null ? {} : { params };
+  if (id === undefined || id === null) return { kind: 'notification', method, ...given };
+  if (!isRpcId(id)) return invalid('`id` must be a string or an integer');
+  return { kind: 'request', id, method, ...given };
+}
+
+function readErrorObject(value: unknown): RpcErrorObject | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const code = Object.hasOwn(fields, 'code') ? fields['code'] : undefined;
+  const message = Object.hasOwn(fields, 'message') ? fields['message'] : undefined;
+  if (typeof code !== 'number' || !Number.isInteger(code) || typeof message !== 'string') return undefined;
+  return Object.hasOwn(fields, 'data') ? { code, message, data: fields['data'] } : { code, message };
+}
+
+export function isRpcId(value: unknown): value is RpcId {
+  return typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0);
+}
+
+function invalid(detail: string, id?: unknown, isAnswer = false): RpcInvalid {
+  return { kind: 'invalid', reason: 'no message', detail, isAnswer, ...(isRpcId(id) ? { id } : {}) };
+}
+
+function toRefused(message: RpcMessage): RpcInvalid {
+  const isAnswer = message.kind === 'response' || (message.kind === 'invalid' && message.isAnswer);
+  const id = 'id' in message ? message.id : undefined;
+  return invalid(tooDeep, id, isAnswer);
+}
+
+/**
+ * The same JSON with every lone surrogate replaced by U+FFFD, in keys too. Values without one are returned as they are.
+ * Recursive: the caller has checked the depth.
+ */
+function toWellFormedValue(value: unknown): unknown {
+  if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) value[index] = toWellFormedValue(value[index]);
+    return value;
+  }
+  let isSame = true;
+  const entries = Object.entries(value).map(([key, item]) => {
+    const cleanKey = key.toWellFormed();
+    const cleanItem = toWellFormedValue(item);
+    isSame &&= cleanKey === key && cleanItem === item;
+    return [cleanKey, cleanItem] as const;
+  });
+  // why: `fromEntries` defines properties, so a key `__proto__` stays data
+  return isSame ? value : Object.fromEntries(entries);
+}

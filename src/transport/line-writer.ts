@@ -1,0 +1,196 @@
+import type { Writable } from 'node:stream';
+import { messageOf } from '../protocol/error.ts';
+
+/** One line to be written. The writer keeps its fields up to date; make one with `toOutgoing`. */
+export interface OutgoingLine {
+  /** Without the newline; emptied once it is handed over or skipped. */
+  text: string;
+  bytes: number;
+  isBegun: boolean;
+  isSkipped: boolean;
+  readonly onBegun?: () => void;
+}
+
+export function toOutgoing(text: string, onBegun?: () => void): OutgoingLine {
+  const line = { text, bytes: 0, isBegun: false, isSkipped: false };
+  return onBegun === undefined ? line : { ...line, onBegun };
+}
+
+export interface LineWriterOptions {
+  readonly stream: Writable;
+  /** More waiting than this is a failure. In bytes. */
+  readonly maxQueuedBytes: number;
+  /** One write that takes longer is a failure. In milliseconds. */
+  readonly stallMs: number;
+  readonly elapsed: () => number;
+  /** Called once. `failed` are the lines of the write that failed, `waiting` those that were not begun. */
+  onFailure(failure: WriteFailure): void;
+}
+
+export interface WriteFailure {
+  readonly detail: string;
+  readonly cause?: unknown;
+  readonly failed: readonly OutgoingLine[];
+  readonly waiting: readonly OutgoingLine[];
+}
+
+/** Whole lines, in the order they were given, one write at a time. */
+export interface LineWriter {
+  /** Nothing more is taken: it failed, or `finish` was called and is through. */
+  readonly isClosed: boolean;
+  write(line: OutgoingLine): void;
+  /** Takes a line out that was not begun; a begun one is finished. */
+  skip(line: OutgoingLine): void;
+  /** Writes what is queued and ends the stream; after `limitMs` it gives up the rest and closes it anyway. Never rejects. */
+  finish(limitMs: number): Promise<void>;
+  /** Forgets everything and releases its timer; the stream is left alone. */
+  dispose(): void;
+}
+
+/**
+ * Lines of one tick are joined up to this size: it fits into an empty pipe, so a stalled reader never holds up a line that
+ * could still have been skipped. A longer line goes alone.
+ */
+const batchCharacters = 64 * 1024;
+
+export function createLineWriter(options: LineWriterOptions): LineWriter {
+  const { stream, elapsed } = options;
+  let queue: OutgoingLine[] = [];
+  let head = 0;
+  let queuedBytes = 0;
+  let batch: OutgoingLine[] = [];
+  let isScheduled = false;
+  let isWriting = false;
+  let isClosed = false;
+  let startedAt = 0;
+  let stallTimer: NodeJS.Timeout | undefined;
+  let onIdle: (() => void) | undefined;
+
+  function write(line: OutgoingLine): void {
+    if (isClosed) return;
+    queue.push(line);
+    line.bytes = Buffer.byteLength(line.text) + 1;
+    queuedBytes += line.bytes;
+    if (queuedBytes > options.maxQueuedBytes) {
+      fail(`more than ${options.maxQueuedBytes} bytes are waiting`);
+      return;
+    }
+    if (isWriting || isScheduled) return;
+    isScheduled = true;
+    // why: after the microtasks of this tick, so that calls made together leave in one write; a lone one leaves just as soon
+    process.nextTick(flush);
+  }
+
+  function flush(): void {
+    isScheduled = false;
+    if (isWriting || isClosed) return;
+    const text = takeBatch();
+    if (text === '') {
+      onIdle?.();
+      return;
+    }
+    isWriting = true;
+    startedAt = elapsed();
+    watchStall(options.stallMs);
+    stream.write(text, onWritten);
+  }
+
+  function takeBatch(): string {
+    let text = '';
+    for (; head < queue.length; head += 1) {
+      const line = queue[head];
+      if (line === undefined || line.isSkipped) continue;
+      if (text !== '' && text.length + line.text.length > batchCharacters) break;
+      text += line.text;
+      text += '\n';
+      begin(line);
+    }
+    queue = head === queue.length ? [] : queue.slice(head);
+    head = 0;
+    return text;
+  }
+
+  function begin(line: OutgoingLine): void {
+    line.text = '';
+    line.isBegun = true;
+    queuedBytes -= line.bytes;
+    batch.push(line);
+    line.onBegun?.();
+  }
+
+  function skip(line: OutgoingLine): void {
+    if (line.isBegun || line.isSkipped || isClosed) return;
+    line.isSkipped = true;
+    line.text = '';
+    queuedBytes -= line.bytes;
+  }
+
+  function onWritten(error?: Error | null): void {
+    isWriting = false;
+    if (isClosed) return;
+    if (error !== undefined && error !== null) {
+      fail(messageOf(error), error);
+      return;
+    }
+    batch = [];
+    flush();
+  }
+
+  /** One timer for all writes: it looks again after the limit instead of being set and cleared for each. */
+  function watchStall(ms: number): void {
+    if (stallTimer !== undefined) return;
+    stallTimer = setTimeout(() => {
+      stallTimer = undefined;
+      if (!isWriting || isClosed) return;
+      const waited = elapsed() - startedAt;
+      if (waited >= options.stallMs) fail(`a write was stuck for ${options.stallMs / 1_000}s`);
+      else watchStall(options.stallMs - waited);
+    }, ms);
+    stallTimer.unref();
+  }
+
+  function fail(detail: string, cause?: unknown): void {
+    const failed = batch;
+    const waiting = queue.slice(head);
+    dispose();
+    options.onFailure({ detail, cause, failed, waiting });
+  }
+
+  function dispose(): void {
+    isClosed = true;
+    queue = [];
+    head = 0;
+    batch = [];
+    queuedBytes = 0;
+    clearTimeout(stallTimer);
+    stallTimer = undefined;
+    onIdle?.();
+  }
+
+  async function finish(limitMs: number): Promise<void> {
+    if (!isClosed && (isWriting || isScheduled || head < queue.length)) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        onIdle = resolve;
+        timer = setTimeout(resolve, limitMs);
+      });
+      clearTimeout(timer);
+      onIdle = undefined;
+    }
+    const isStuck = isWriting;
+    dispose();
+    // why: `end` would wait behind the write that nobody reads
+    if (isStuck) stream.destroy();
+    else stream.end();
+  }
+
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    write,
+    skip,
+    finish,
+    dispose,
+  };
+}

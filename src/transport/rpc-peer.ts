@@ -1,0 +1,379 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Logger } from '../protocol/deps.ts';
+import { describeError, EngineError, messageOf } from '../protocol/error.ts';
+import { parseMessage, rpcCodes, type RpcErrorObject, type RpcId, type RpcInvalid } from '../protocol/jsonrpc.ts';
+import { createLineReader, toLine } from '../protocol/lines.ts';
+import { createWindowGate } from './flood-gate.ts';
+import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
+import { createPendingCalls, type PendingCall } from './pending-calls.ts';
+import { formatSeconds } from './duration.ts';
+
+export interface RpcLimits {
+  readonly maxLineBytes: number;
+  readonly maxQueuedBytes: number;
+  /** One write that takes longer ends the connection, in milliseconds. */
+  readonly stallMs: number;
+  /** Answers to requests of the other side that may wait to be written. */
+  readonly maxQueuedAnswers: number;
+  /** Log lines per minute about lines that are no messages. */
+  readonly invalidLinesPerMinute: number;
+  /** And about each other kind of thing that is ignored. */
+  readonly ignoredPerMinute: number;
+}
+
+/** Why no more calls are possible. */
+export type Disconnect = 'output_ended' | 'write_failed';
+
+export interface RpcPeerOptions {
+  /** Names the other side in messages. */
+  readonly name: string;
+  readonly input: Writable;
+  readonly output: Readable;
+  readonly limits: RpcLimits;
+  readonly logger: Logger;
+  readonly elapsed: () => number;
+  /** Tell the other side about calls that were given up. */
+  readonly sendsCancellations: boolean;
+  onNotification(method: string, params: unknown): void;
+  /**
+   * The connection is dead: calls are refused from here on. Calls still pending wait for `fail`, so that the owner can add
+   * what it knows about the end of the process.
+   */
+  onDisconnect(reason: Disconnect): void;
+}
+
+export interface RequestOptions<T, Tag> {
+  /** Covers queueing, writing and waiting. In milliseconds. */
+  readonly timeoutMs: number;
+  /** Judges the result; an error it throws becomes `sent an invalid … result`. */
+  readonly read: (result: unknown) => T;
+  readonly signal?: AbortSignal | undefined;
+  /** Never tell the other side that the call was given up (`initialize`, `shutdown`). */
+  readonly isSilent?: boolean;
+  /** Allowed although new calls are refused: the last request of a connection. */
+  readonly isLast?: boolean;
+  /** What the owner wants to know again when the other side speaks of this call. */
+  readonly tag?: Tag;
+}
+
+/** One side of a JSON-RPC connection over lines, which calls and answers only `ping`. */
+export interface RpcPeer<Tag> {
+  /** The id of the next request. */
+  readonly nextId: number;
+  readonly pendingCount: number;
+  readonly isOpen: boolean;
+  /** Lines that were no messages, so far. */
+  readonly invalidLines: number;
+  /**
+   * @throws EngineError `plugin`: `timeout`, `closed`, `remote` (its code in `data`), `invalid_answer`; `cancelled`
+   */
+  request<T>(method: string, params: object | undefined, options: RequestOptions<T, Tag>): Promise<T>;
+  notify(method: string, params?: object): void;
+  /** The tag of a call in flight. */
+  tagOf(id: number): Tag | undefined;
+  /** Gives a pending call more time, up to three times its limit (plugin-protocol 16.10). */
+  prolong(id: number): void;
+  /** Refuses new calls; those in flight may still be answered. */
+  close(): void;
+  /** Fails everything still pending; `data` says how the process ended. */
+  fail(data: unknown): void;
+  /** Writes what is queued and ends the input, within the limit. */
+  endInput(limitMs: number): Promise<void>;
+  /** Releases timers and listeners. */
+  dispose(): void;
+}
+
+export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag> {
+  const { limits, logger, elapsed, input, output } = options;
+  const label = `plugin \`${options.name}\``;
+  const pending = createPendingCalls<Tag>({ elapsed, onExpired: expire });
+  const writer = createLineWriter({
+    stream: input,
+    maxQueuedBytes: limits.maxQueuedBytes,
+    stallMs: limits.stallMs,
+    elapsed,
+    onFailure: onWriteFailure,
+  });
+  const reader = createLineReader({ onLine, onBrokenText, onTooLong }, limits.maxLineBytes);
+  const invalidGate = createWindowGate(limits.invalidLinesPerMinute, 60_000, elapsed);
+  const unmatchedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
+  const droppedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
+
+  let nextId = 1;
+  let isOpen = true;
+  let isDead = false;
+  let invalidLines = 0;
+  let queuedAnswers = 0;
+  const onAnswerBegun = (): void => void (queuedAnswers -= 1);
+
+  function pluginError(
+    message: string,
+    code: 'closed' | 'timeout' | 'remote' | 'invalid_answer',
+    extra = {},
+  ): EngineError {
+    return new EngineError('plugin', message, { code, ...extra });
+  }
+
+  function closedError(data?: unknown): EngineError {
+    return pluginError(`${label} is closed`, 'closed', data === undefined ? {} : { data });
+  }
+
+  function invalidResult(method: string, detail: string): EngineError {
+    return pluginError(`${label} sent an invalid \`${method}\` result: ${detail}`, 'invalid_answer');
+  }
+
+  function request<T>(method: string, params: object | undefined, how: RequestOptions<T, Tag>): Promise<T> {
+    if (isDead || !(isOpen || how.isLast === true)) return Promise.reject(closedError());
+    if (how.signal?.aborted === true) return Promise.reject(cancelledError());
+    const id = nextId;
+    let text: string;
+    try {
+      text = toLine(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params });
+    } catch (cause) {
+      return Promise.reject(
+        new EngineError('plugin', `request to ${label} cannot be written as JSON: ${messageOf(cause)}`, { cause }),
+      );
+    }
+    if (isOverLimit(text)) {
+      return Promise.reject(
+        new EngineError('plugin', `request to ${label} is longer than ${limits.maxLineBytes} bytes`),
+      );
+    }
+    nextId += 1;
+    return new Promise<T>((resolve, reject) => {
+      const call: PendingCall<Tag> = {
+        text,
+        bytes: 0,
+        isBegun: false,
+        isSkipped: false,
+        id,
+        method,
+        timeoutMs: how.timeoutMs,
+        startedAt: 0,
+        deadline: 0,
+        isSilent: how.isSilent === true,
+        signal: how.signal,
+        tag: how.tag,
+        onAbort: undefined,
+        accept(result) {
+          let value: T;
+          try {
+            value = how.read(result);
+          } catch (error) {
+            reject(invalidResult(method, messageOf(error)));
+            return;
+          }
+          resolve(value);
+        },
+        reject,
+      };
+      if (how.signal !== undefined) {
+        call.onAbort = () => giveUp(call, cancelledError(), 'cancelled by host');
+        how.signal.addEventListener('abort', call.onAbort, { once: true });
+      }
+      pending.add(call);
+      writer.write(call);
+    });
+  }
+
+  function isOverLimit(text: string): boolean {
+    return text.length * 3 > limits.maxLineBytes && Buffer.byteLength(text) > limits.maxLineBytes;
+  }
+
+  function cancelledError(): EngineError {
+    return new EngineError('cancelled', `call to ${label} was cancelled`);
+  }
+
+  function expire(call: PendingCall<Tag>): void {
+    const seconds = formatSeconds(call.timeoutMs);
+    const error = pluginError(`${label} did not answer \`${call.method}\` within ${seconds}s`, 'timeout');
+    giveUp(call, error, `timed out after ${seconds}s`);
+  }
+
+  function giveUp(call: PendingCall<Tag>, error: EngineError, reason: string): void {
+    if (!pending.take(call.id)) return;
+    if (!call.isBegun) writer.skip(call);
+    else if (options.sendsCancellations && !call.isSilent) {
+      notify('notifications/cancelled', { requestId: call.id, reason });
+    }
+    call.reject(error);
+  }
+
+  function notify(method: string, params?: object): void {
+    if (isDead) return;
+    writer.write(
+      toOutgoing(toLine(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })),
+    );
+  }
+
+  function onLine(text: string): void {
+    if (text === '') return;
+    const message = parseMessage(text);
+    switch (message.kind) {
+      case 'response':
+        onResponse(message.id, message.error, message.error === undefined ? message.result : undefined);
+        return;
+      case 'notification':
+        options.onNotification(message.method, message.params);
+        return;
+      case 'request':
+        answer(message.id, message.method);
+        return;
+      case 'invalid':
+        if (message.reason === 'no JSON' && isBlank(text)) return;
+        onInvalid(message);
+    }
+  }
+
+  function onResponse(id: RpcId | null, error: RpcErrorObject | undefined, result: unknown): void {
+    if (typeof id !== 'number') {
+      if (unmatchedGate.admit()) logger.warn(`response with unexpected id: ${JSON.stringify(id)}`);
+      return;
+    }
+    const call = pending.get(id);
+    // why: an answer to a request that was not written yet is a guess, and must not be kept for it
+    if (call === undefined || !call.isBegun) {
+      if (unmatchedGate.admit()) logger.debug(`late or unknown response ${id}`);
+      return;
+    }
+    pending.take(id);
+    if (error === undefined) call.accept(result);
+    else {
+      const message = `${label} returned an error: ${error.message} (code ${error.code})`;
+      call.reject(pluginError(message, 'remote', { data: { code: error.code } }));
+    }
+  }
+
+  function onInvalid(message: RpcInvalid): void {
+    logInvalid(message.detail);
+    if (message.isAnswer && typeof message.id === 'number') failCall(message.id, message.detail);
+  }
+
+  function failCall(id: number, detail: string): void {
+    const call = pending.get(id);
+    if (call === undefined || !call.isBegun) return;
+    pending.take(id);
+    call.reject(invalidResult(call.method, detail));
+  }
+
+  function logInvalid(detail: string): void {
+    invalidLines += 1;
+    if (!invalidGate.admit()) return;
+    const suppressed = invalidGate.takeSuppressed();
+    const text = `ignoring invalid line from plugin: ${detail}`;
+    if (suppressed === 0) logger.warn(text);
+    else logger.warn(text, { suppressed });
+  }
+
+  function onBrokenText(): void {
+    logInvalid('not valid UTF-8');
+  }
+
+  function onTooLong(head: string): void {
+    logInvalid(`line longer than ${limits.maxLineBytes} bytes`);
+    const id = answeredId(head);
+    const call = id === undefined ? undefined : pending.get(id);
+    if (call === undefined || !call.isBegun) return;
+    pending.take(call.id);
+    call.reject(pluginError(`${label} sent a line longer than ${limits.maxLineBytes} bytes`, 'invalid_answer'));
+  }
+
+  function answer(id: RpcId, method: string): void {
+    if (isDead || writer.isClosed) {
+      if (droppedGate.admit()) logger.debug(`cannot answer plugin request: ${describeError(closedError())}`);
+      return;
+    }
+    if (queuedAnswers >= limits.maxQueuedAnswers) {
+      if (droppedGate.admit()) logger.debug(`dropping request \`${method}\`: ${queuedAnswers} answers are queued`);
+      return;
+    }
+    queuedAnswers += 1;
+    const error = { code: rpcCodes.methodNotFound, message: `method not found: ${method}` };
+    const outcome = method === 'ping' ? { result: {} } : { error };
+    writer.write(toOutgoing(toLine({ jsonrpc: '2.0', id, ...outcome }), onAnswerBegun));
+  }
+
+  function onWriteFailure(failure: WriteFailure): void {
+    const waiting = new Set<OutgoingLine>(failure.waiting);
+    const failed = new Set<OutgoingLine>(failure.failed);
+    const cause = failure.cause === undefined ? {} : { cause: failure.cause };
+    for (const call of pending.takeAll()) {
+      if (failed.has(call)) call.reject(pluginError(`cannot write to ${label}: ${failure.detail}`, 'closed', cause));
+      else if (waiting.has(call)) call.reject(closedError());
+      else call.reject(pluginError(`${label} stopped accepting input`, 'closed', cause));
+    }
+    disconnect('write_failed');
+  }
+
+  function disconnect(reason: Disconnect): void {
+    if (isDead) return;
+    isDead = true;
+    isOpen = false;
+    options.onDisconnect(reason);
+  }
+
+  function onEnd(): void {
+    reader.end();
+    disconnect('output_ended');
+  }
+
+  function onReadError(error: Error): void {
+    logger.warn(`cannot read from plugin: ${messageOf(error)}`);
+    disconnect('output_ended');
+  }
+
+  output.on('data', reader.push);
+  output.on('end', onEnd);
+  output.on('close', onEnd);
+  // why: never taken off again, because an error nobody listens to would end the host
+  output.on('error', onReadError);
+
+  return {
+    get nextId() {
+      return nextId;
+    },
+    get pendingCount() {
+      return pending.size;
+    },
+    get isOpen() {
+      return isOpen;
+    },
+    get invalidLines() {
+      return invalidLines;
+    },
+    request,
+    notify,
+    tagOf: (id) => pending.get(id)?.tag,
+    prolong: (id) => pending.prolong(id),
+    close: () => void (isOpen = false),
+    fail(data) {
+      reader.end();
+      isDead = true;
+      isOpen = false;
+      const extra = { data };
+      for (const call of pending.takeAll()) call.reject(pluginError(`${label} closed its output`, 'closed', extra));
+    },
+    endInput: (limitMs) => writer.finish(limitMs),
+    dispose() {
+      writer.dispose();
+      pending.dispose();
+      output.off('data', reader.push);
+      output.off('end', onEnd);
+      output.off('close', onEnd);
+    },
+  };
+}
+
+/** White space only, as text; a byte order mark is none. */
+function isBlank(text: string): boolean {
+  return text.trim() === '' && !text.includes('\ufeff');
+}
+
+const answerHead =
+  /^\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"\\]*"\s*,\s*)?"id"\s*:\s*(\d{1,16})\s*,\s*(?:"jsonrpc"\s*:\s*"[^"\\]*"\s*,\s*)?"(?:result|error)"\s*:/;
+
+/** The id of an answer, judged by the beginning of its line. */
+function answeredId(head: string): number | undefined {
+  const id = answerHead.exec(head)?.[1];
+  return id === undefined ? undefined : Number(id);
+}
