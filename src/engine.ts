@@ -1,16 +1,29 @@
 import { createSupervisor, type ActorInfo, type SupervisorEvent } from './actors/supervisor.ts';
+import { loadBuiltinAgents } from './agent/builtin.ts';
 import { createOutputChecker, type OutputSchema, toHint } from './agent/output-schema.ts';
 import { type Bus, createBus } from './bus/bus.ts';
 import { createHooks, type Hooks } from './bus/hooks.ts';
+import type { UntrustedPart } from './config/config.ts';
+import { loadAgentOverrides } from './config/agent-overrides.ts';
 import { createAgentRegistry, type AgentRegistry } from './engine/agents.ts';
-import type { ContinuationOptions, EngineOptions, RunOptions, StructuredOptions } from './engine/options.ts';
+import {
+  type ContinuationOptions,
+  type EngineOptions,
+  type RunOptions,
+  type StructuredOptions,
+  toRunLimits,
+} from './engine/options.ts';
 import type { RunHandle } from './engine/run-handle.ts';
+import { createModels } from './engine/models.ts';
 import { createRuns, type RunRequest, type StartedRun } from './engine/runs.ts';
+import { openSetup } from './engine/setup.ts';
 import { type AgentInput, type AgentOutcome, type AgentSpec, defineAgent } from './protocol/agent.ts';
 import { silentLogger } from './protocol/deps.ts';
 import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
+import { projectPaths } from './store/paths.ts';
+import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 
 /** An engine: one bus, one registry of tools, agents and hooks, any number of runs. */
@@ -19,7 +32,11 @@ export interface Engine extends AsyncDisposable {
   readonly hooks: Hooks;
   readonly tools: ToolRegistry;
   readonly agents: AgentRegistry;
+  readonly providers: Providers;
+  /** Absolute. */
   readonly root: string;
+  /** Parts of the project that are left out because nobody trusted them; `vibe-bus trust` does. */
+  readonly untrusted: readonly UntrustedPart[];
   /**
    * Starts a run of an agent, given by role or as a spec.
    * @throws EngineError `config` for an unknown role, model or a bad option; code `engine_closed` after `close`
@@ -55,14 +72,23 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const logger = options.logger ?? silentLogger;
   const clock = options.clock ?? systemClock;
   const newId = options.newId ?? createRandomIds();
-  const root = options.root ?? process.cwd();
+  const env = options.env ?? process.env;
+  const setup = await openSetup(options, env);
+  const { root, config } = setup;
   const bus = createBus({ clock, logger });
   const hooks = createHooks({ logger });
   const tools = createToolRegistry();
   const agents = createAgentRegistry();
+  const models = createModels(options, config, {
+    fetch: options.fetch ?? fetch,
+    clock,
+    random: options.random ?? Math.random,
+    env,
+    logger,
+  });
   const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
   for (const tool of options.tools ?? []) tools.register(tool);
-  for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
+  await registerAgents(agents, options, root);
 
   const runs = createRuns({
     bus,
@@ -73,15 +99,11 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     newId,
     logger,
     root,
-    limits: [options],
+    limits: [options, toRunLimits(config)],
     permissions: options.permissions ?? {},
     defaults: options,
-    chooseModel: (_spec, run) => {
-      const provider = run.provider ?? options.provider;
-      if (provider === undefined) throw new EngineError('config', 'no provider is configured');
-      return { provider, model: run.model ?? options.model ?? '' };
-    },
-    priceOf: () => undefined,
+    chooseModel: models.choose,
+    priceOf: models.priceOf,
   });
 
   let closing: Promise<void> | undefined;
@@ -104,7 +126,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     rest: Pick<RunRequest, 'mode' | 'checkDocument' | 'responseSchema'>,
   ): StartedRun {
     if (closing !== undefined) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
-    return runs.start({ spec: toSpec(agent, agents), message, options: runOptions, ...rest });
+    const spec = models.applyPhase(toSpec(agent, agents), runOptions.phase);
+    return runs.start({ spec, message, options: runOptions, ...rest });
   }
 
   return {
@@ -112,7 +135,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     hooks,
     tools,
     agents,
+    providers: models.providers,
     root,
+    untrusted: setup.untrusted,
     run: (agent, message, runOptions = {}) => startRun(agent, message, runOptions, { mode: { kind: 'plain' } }).handle,
     async runStructured<T>(
       agent: string | AgentInput,
@@ -143,6 +168,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
+}
+
+/** The built-in agents, those the project changes or adds, then the caller's: later ones win. */
+async function registerAgents(agents: AgentRegistry, options: EngineOptions, root: string): Promise<void> {
+  if (options.bare !== true) {
+    const builtin = loadBuiltinAgents();
+    for (const spec of builtin) agents.register(spec);
+    for (const { spec } of await loadAgentOverrides(projectPaths(root).agents, builtin)) agents.register(spec);
+  }
+  for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
 }
 
 function toSpec(agent: string | AgentInput, agents: AgentRegistry): AgentSpec {

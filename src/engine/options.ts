@@ -4,9 +4,9 @@ import type { TrustCheck } from '../config/trust.ts';
 import type { AgentInput, TaskInfo } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
+import type { Json } from '../protocol/json.ts';
 import type { NewId } from '../protocol/ids.ts';
 import type { Message } from '../protocol/message.ts';
-import type { ServerRecord } from '../protocol/mcp.ts';
 import type { Provider } from '../protocol/model.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import type { Permissions, Tool } from '../protocol/tool.ts';
@@ -77,6 +77,9 @@ export interface ContinuationOptions extends RunOptions {
   };
 }
 
+/** One record of `mcp.json`; checked when the engine opens. */
+export type McpServerInput = { readonly name: string } & { readonly [field: string]: Json };
+
 /** Decides about a project's own programs, providers and policy; asked once, with what it is about. */
 export type TrustDecision = boolean | ((check: TrustCheck) => boolean | Promise<boolean>);
 
@@ -109,8 +112,8 @@ export interface EngineOptions extends RunLimits {
   readonly plugins?: readonly PluginDeclaration[];
   /** Plugins that live in this process. */
   readonly nativePlugins?: readonly NativePlugin[];
-  /** MCP servers declared here are trusted. */
-  readonly mcpServers?: readonly ServerRecord[];
+  /** MCP servers as in `mcp.json`; declared here they are trusted. */
+  readonly mcpServers?: readonly McpServerInput[];
   /** What tools may do. Default: read, write and execute, no network. */
   readonly permissions?: Partial<Permissions>;
   readonly approver?: Approver;

@@ -10,7 +10,7 @@ import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { NewId, RunId } from '../protocol/ids.ts';
 import type { Json, JsonObject } from '../protocol/json.ts';
-import type { Provider } from '../protocol/model.ts';
+import type { Provider, ProviderRef } from '../protocol/model.ts';
 import { defaultPermissions, type Permissions, toToolSpec } from '../protocol/tool.ts';
 import { createApprovals } from '../tools/approvals.ts';
 import { createToolDispatch } from '../tools/dispatch.ts';
@@ -25,6 +25,8 @@ export interface ChosenModel {
   readonly provider: Provider;
   readonly model: string;
   readonly contextWindow?: number | undefined;
+  /** The provider as data, for another thread; absent when it was given as an object. */
+  readonly ref: ProviderRef | undefined;
 }
 
 export interface RunsDeps {
