@@ -49,6 +49,11 @@ export const errorReasons = [
   'input_rounds_exceeded',
   'call_timeout',
   'call_cancelled',
+  'command_not_found',
+  'spawn_failed',
+  'not_mcp',
+  'sandbox_required',
+  'needs_trust',
   'sandbox_unavailable',
 ] as const;
 

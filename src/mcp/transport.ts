@@ -1,0 +1,329 @@
+import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import type { Clock } from '../protocol/deps.ts';
+import type { EngineError } from '../protocol/error.ts';
+import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
+import { classify, isRpcId, type RpcErrorObject, type RpcId, rpcCodes } from '../protocol/jsonrpc.ts';
+import type { McpEra, McpTransportKind } from '../protocol/mcp.ts';
+import { type ClientIdentity, handoverKeys, requestMeta } from './envelope.ts';
+import { invalidResult, mcpError } from './errors.ts';
+import { toFault } from './fault.ts';
+import { createInputBudget } from './input-budget.ts';
+import { type InputPolicy, roundsExceeded } from './input-policy.ts';
+import { judgeResult } from './judge-result.ts';
+import { createGate } from './gate.ts';
+import { type Answer, driveTask } from './task-driver.ts';
+
+export interface McpTransportOptions {
+  readonly server: string;
+  readonly kind: McpTransportKind;
+  /** Carries messages; ours for processes, the SDK's for HTTP. */
+  readonly inner: Transport;
+  readonly client: ClientIdentity;
+  readonly input: InputPolicy;
+  readonly clock: Clock;
+  readonly taskMaxMs: number;
+  /** Why everything pending fails once the connection is gone. */
+  readonly closedError: () => EngineError;
+  /** Requests on their way at the same time; absent: no limit. */
+  readonly maxInFlight?: number;
+  readonly onError?: (error: Error) => void;
+  readonly onClosed?: () => void;
+}
+
+/** The SDK's transport with what it lacks: own requests below it, judged answers, tasks, failures at once. */
+export interface McpTransport extends Transport {
+  /** Sends a request of our own. Rejects when it cannot be sent, the signal aborts or the connection ends. */
+  request(method: string, params: JsonObject, signal: AbortSignal): Promise<Answer>;
+  /** Must be known before the SDK connects: answers are judged by it. */
+  setEra(era: McpEra): void;
+  /** An answer was too long to be read: fails the request it belongs to, or the only open one when it does not say. */
+  dropOversized(id: RpcId | undefined): void;
+}
+
+type Pending = { readonly method: string; readonly abort: AbortController } & (
+  | { readonly owner: 'sdk' }
+  | { readonly owner: 'us'; readonly settle: (answer: Answer) => void; readonly fail: (error: unknown) => void }
+);
+
+/** Notices the SDK acts on, or our adapter through it; all others are dropped here. */
+const wantedNotices: ReadonlySet<string> = new Set([
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/subscriptions/acknowledged',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+]);
+
+export function createMcpTransport(options: McpTransportOptions): McpTransport {
+  const { inner } = options;
+  const pending = new Map<RpcId, Pending>();
+  const tasks = new Set<RpcId>();
+  const budget = createInputBudget();
+  const gate = createGate<RpcId>(options.maxInFlight ?? Infinity);
+  let era: McpEra = 'legacy';
+  let started: Promise<void> | undefined;
+  let isClosed = false;
+  let ownIds = 0;
+
+  const transport: McpTransport = {
+    start: () => (started ??= inner.start()),
+    send,
+    close: () => inner.close(),
+    request,
+    setEra: (value) => {
+      era = value;
+    },
+    dropOversized(id) {
+      const [only, ...others] = pending.keys();
+      const target = id ?? (others.length === 0 ? only : undefined);
+      if (target !== undefined)
+        failAnswer(target, mcpError('result_invalid', 'the answer is longer than this client reads'));
+    },
+    setProtocolVersion: (version) => inner.setProtocolVersion?.(version),
+    get sessionId() {
+      return inner.sessionId;
+    },
+    ...(inner.hasPerRequestStream === true ? { hasPerRequestStream: true } : {}),
+  };
+  inner.onmessage = receive;
+  inner.onclose = onClosed;
+  // why: such errors quote messages of the peer, and what matters of them reaches the call it belongs to
+  inner.onerror = (error) => options.onError?.(error);
+  return transport;
+
+  async function send(message: JSONRPCMessage, sendOptions: TransportSendOptions = {}): Promise<void> {
+    if (isClosed) throw options.closedError();
+    if (!('method' in message)) return await inner.send(message, sendOptions);
+    if (!('id' in message)) return await sendNotice(message, sendOptions);
+    const { id, method } = message;
+    const entry: Pending = { owner: 'sdk', method, abort: new AbortController() };
+    pending.set(id, entry);
+    if (method === 'tools/call') budget.open(id);
+    sendOptions.requestSignal?.addEventListener('abort', () => forget(id), { once: true });
+    try {
+      // why: a stream of notices stays open for as long as the connection and must not use up a place
+      if (options.maxInFlight !== undefined && method !== 'subscriptions/listen') await gate.enter(id);
+      if (pending.get(id) !== entry) return;
+      await inner.send(message, {
+        ...sendOptions,
+        onRequestStreamEnd: () => {
+          sendOptions.onRequestStreamEnd?.();
+          if (pending.get(id) === entry && !entry.abort.signal.aborted) failAnswer(id, streamEnded(method));
+        },
+      });
+    } catch (error) {
+      forget(id);
+      throw error;
+    }
+  }
+
+  async function sendNotice(message: JSONRPCMessage, sendOptions: TransportSendOptions): Promise<void> {
+    if ('method' in message && message.method === 'notifications/cancelled') {
+      const id = isJsonObject(message.params) ? ownValue(message.params, 'requestId') : undefined;
+      // why: the request of a task has its answer already; the task itself is cancelled by who follows it
+      const isTask = isRpcId(id) && tasks.has(id);
+      if (isRpcId(id)) forget(id);
+      if (isTask) return;
+    }
+    await inner.send(message, sendOptions);
+  }
+
+  function request(method: string, params: JsonObject, signal: AbortSignal): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      if (isClosed) return reject(options.closedError());
+      if (signal.aborted) return reject(signal.reason as Error);
+      ownIds += 1;
+      const id = `vibe:${ownIds}`;
+      const abort = new AbortController();
+      const end = (): void => {
+        signal.removeEventListener('abort', onAbort);
+        pending.delete(id);
+      };
+      const fail = (error: unknown): void => {
+        end();
+        reject(error as Error);
+      };
+      const onAbort = (): void => {
+        abort.abort();
+        fail(signal.reason);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      pending.set(id, {
+        owner: 'us',
+        method,
+        abort,
+        settle: (answer) => {
+          end();
+          resolve(answer);
+        },
+        fail,
+      });
+      const message: JSONRPCMessage = {
+        jsonrpc: '2.0',
+        id,
+        method,
+        params: { ...params, _meta: requestMeta(options.client) },
+      };
+      inner
+        .send(message, {
+          requestSignal: abort.signal,
+          onRequestStreamEnd: () => {
+            if (pending.has(id)) fail(streamEnded(method));
+          },
+        })
+        .catch(fail);
+    });
+  }
+
+  function receive(raw: unknown): void {
+    const message = classify(raw);
+    switch (message.kind) {
+      case 'request':
+        receiveRequest(message.id, message.method, raw);
+        return;
+      case 'notification':
+        receiveNotice(message.method, isJsonObject(message.params) ? message.params : {}, raw);
+        return;
+      case 'invalid':
+        if (message.id !== undefined && message.isAnswer) settle(message.id, { kind: 'malformed' });
+        return;
+      case 'response':
+        if (message.id === null) return;
+        settle(
+          message.id,
+          message.error === undefined
+            ? { kind: 'result', result: message.result }
+            : { kind: 'error', error: message.error },
+        );
+    }
+  }
+
+  /** Hands an answer to who waits for it; nobody does for a late, second or invented one (FR6). */
+  function settle(id: RpcId, answer: Answer): void {
+    const entry = pending.get(id);
+    if (entry === undefined) return;
+    if (entry.owner === 'us') return entry.settle(answer);
+    if (answer.kind === 'malformed') return failAnswer(id, invalidResult(entry.method));
+    if (answer.kind === 'error') return deliverError(id, answer.error);
+    const judged = judgeResult(entry.method, answer.result, era, options.kind);
+    if (judged.kind === 'fault') failAnswer(id, judged.error);
+    else if (judged.kind === 'task') followTask(id, entry, judged.task);
+    else deliver(id, judged.result);
+  }
+
+  function followTask(id: RpcId, entry: Pending, task: JsonObject): void {
+    let steps = 0;
+    tasks.add(id);
+    gate.leave(id);
+    driveTask(task, {
+      request,
+      input: options.input,
+      clock: options.clock,
+      signal: entry.abort.signal,
+      maxMs: options.taskMaxMs,
+      onStatus: (status, text) => {
+        steps += 1;
+        progress(id, steps, text ?? status);
+      },
+    }).then(
+      (end) => {
+        if (end.kind === 'error') deliverError(id, end.error);
+        else settle(id, { kind: 'result', result: { ...end.result, resultType: 'complete' } });
+      },
+      (error: EngineError) => failAnswer(id, error),
+    );
+  }
+
+  function receiveRequest(id: RpcId, method: string, raw: unknown): void {
+    // why: in the modern era a server asks inside its results only
+    if (era === 'modern') return;
+    const charge = budget.charge(method);
+    if (charge === 'ok') {
+      transport.onmessage?.(raw as JSONRPCMessage);
+      return;
+    }
+    const refusal = {
+      jsonrpc: '2.0',
+      id,
+      error: { code: rpcCodes.invalidRequest, message: 'too many requests for input' },
+    } as const;
+    inner.send(refusal).catch(() => {
+      // why: a connection that cannot carry the refusal fails everything pending by itself
+    });
+    if (charge !== 'refuse') failAnswer(charge.call, roundsExceeded());
+  }
+
+  function receiveNotice(method: string, params: JsonObject, raw: unknown): void {
+    if (!wantedNotices.has(method)) return;
+    if (method === 'notifications/progress') {
+      const token = ownValue(params, 'progressToken');
+      if (typeof token !== 'number' || !pending.has(token)) return;
+      const { [handoverKeys.task]: _, ...meta } = isJsonObject(params['_meta']) ? params['_meta'] : {};
+      transport.onmessage?.({ jsonrpc: '2.0', method, params: { ...params, _meta: meta } });
+      return;
+    }
+    transport.onmessage?.(raw as JSONRPCMessage);
+  }
+
+  function progress(id: RpcId, steps: number, text: string): void {
+    if (!pending.has(id)) return;
+    transport.onmessage?.({
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: id, progress: steps, message: text, _meta: { [handoverKeys.task]: true } },
+    });
+  }
+
+  function deliver(id: RpcId, result: JsonObject): void {
+    finish(id);
+    transport.onmessage?.({ jsonrpc: '2.0', id, result });
+  }
+
+  function deliverError(id: RpcId, error: RpcErrorObject): void {
+    finish(id);
+    transport.onmessage?.({ jsonrpc: '2.0', id, error: { ...error } });
+  }
+
+  /** Ends a pending call with an error of ours; it comes out of the SDK as the cause of its error. */
+  function failAnswer(id: RpcId, error: unknown): void {
+    const entry = pending.get(id);
+    if (entry === undefined) return;
+    if (entry.owner === 'us') return entry.fail(error);
+    finish(id);
+    transport.onmessage?.({
+      jsonrpc: '2.0',
+      id,
+      error: { code: rpcCodes.internalError, message: 'failed', data: toFault(error) },
+    });
+  }
+
+  function finish(id: RpcId): void {
+    pending.delete(id);
+    tasks.delete(id);
+    budget.close(id);
+    gate.leave(id);
+  }
+
+  /** The caller has given up: stop what still works for it. */
+  function forget(id: RpcId): void {
+    const entry = pending.get(id);
+    finish(id);
+    entry?.abort.abort(mcpError('call_cancelled', 'cancelled'));
+  }
+
+  function streamEnded(method: string): EngineError {
+    return mcpError('closed', `connection ended before the result of ${method}`);
+  }
+
+  function onClosed(): void {
+    if (isClosed) return;
+    isClosed = true;
+    options.onClosed?.();
+    for (const id of [...pending.keys()]) {
+      pending.get(id)?.abort.abort(options.closedError());
+      failAnswer(id, options.closedError());
+    }
+    transport.onclose?.();
+  }
+}
