@@ -30,6 +30,8 @@ export interface Scope {
 export interface Place {
   /** For texts: relative with `/`, `.` for the root, absolute outside of it. */
   readonly shown: string;
+  /** `shown` before quoting. */
+  readonly plain: string;
   /** Links resolved as far as the path exists. */
   readonly real: string;
 }
@@ -79,14 +81,14 @@ function locateText(path: string, given: string, scope: Scope): Located {
   if (found.problem === 'loop') {
     return { ok: false, output: denied(`path \`${given}\` goes through a loop of symbolic links`) };
   }
-  return { ok: true, place: { shown: showPath(absolute, scope), real: found.path } };
+  const plain = showPath(absolute, scope);
+  return { ok: true, place: { shown: quotePath(plain), plain, real: found.path } };
 }
 
-/** The form of an absolute path in texts. */
-export function showPath(absolute: string, scope: Scope): string {
+function showPath(absolute: string, scope: Scope): string {
   const components = componentsBelow(scope.configured, absolute) ?? componentsBelow(scope.root, absolute);
-  if (components === undefined) return quotePath(absolute.split(sep).join('/'));
-  return components.length === 0 ? '.' : quotePath(components.join('/'));
+  if (components === undefined) return absolute.split(sep).join('/');
+  return components.length === 0 ? '.' : components.join('/');
 }
 
 interface Prefix {

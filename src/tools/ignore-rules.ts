@@ -1,0 +1,94 @@
+import { closeSync, existsSync, readSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import ignore, { type Ignore } from 'ignore';
+import { openRegular, type Scope } from './containment.ts';
+import { toFsPath } from './names.ts';
+import { isInside } from './path-rules.ts';
+
+/** The `.gitignore` files that apply at one place of a walk, innermost last. Paths are relative to where the walk began. */
+export interface IgnoreRules {
+  ignores(path: string, isDirectory: boolean): boolean;
+  /** These rules and those of a `.gitignore` in the directory `prefix` (empty, or ending with `/`). */
+  with(text: string, prefix: string): IgnoreRules;
+}
+
+interface Frame {
+  readonly matcher: Ignore;
+  /** Put in front of a path to make it relative to the file's directory. */
+  readonly lead: string;
+  /** Or how much of the front to drop. */
+  readonly drop: number;
+}
+
+/**
+ * The rules that directories above `start` give it: up to the top of its repository, else up to the workspace. A start that
+ * they ignore was asked for by name, so they are left out then.
+ */
+export function rulesAbove(start: string, scope: Scope): IgnoreRules {
+  const frames: Frame[] = [];
+  for (const directory of ancestorsWithRules(start, scope)) {
+    const text = readRules(join(directory, '.gitignore'));
+    const lead = `${relative(directory, start).split(sep).join('/')}/`;
+    if (text !== undefined) frames.unshift({ matcher: createMatcher(text), lead, drop: 0 });
+  }
+  const isStartIgnored = frames.some((frame) => frame.matcher.test(frame.lead).ignored);
+  return createRules(isStartIgnored ? [] : frames);
+}
+
+/** Ancestors of `start`, nearest first. */
+function ancestorsWithRules(start: string, scope: Scope): readonly string[] {
+  if (isRepository(start)) return [];
+  const inside: string[] = [];
+  const all: string[] = [];
+  for (let directory = start; dirname(directory) !== directory;) {
+    directory = dirname(directory);
+    all.push(directory);
+    if (scope.readable.some((folder) => isInside(folder, directory))) inside.push(directory);
+    if (isRepository(directory)) return all;
+  }
+  return inside;
+}
+
+function isRepository(directory: string): boolean {
+  return existsSync(toFsPath(join(directory, '.git')));
+}
+
+function createRules(frames: readonly Frame[]): IgnoreRules {
+  return {
+    ignores(path, isDirectory) {
+      for (let at = frames.length - 1; at >= 0; at -= 1) {
+        const frame = frames[at];
+        if (frame === undefined) continue;
+        const own = frame.lead + (frame.drop === 0 ? path : path.slice(frame.drop));
+        const verdict = frame.matcher.test(isDirectory ? `${own}/` : own);
+        if (verdict.ignored) return true;
+        if (verdict.unignored) return false;
+      }
+      return false;
+    },
+    with: (text, prefix) => createRules([...frames, { matcher: createMatcher(text), lead: '', drop: prefix.length }]),
+  };
+}
+
+function createMatcher(text: string): Ignore {
+  return ignore({ ignorecase: process.platform !== 'linux' }).add(text);
+}
+
+/** A larger file is no list of patterns; its rules are not applied. */
+const maxRulesBytes = 1_048_576;
+
+/** The text of a `.gitignore`; nothing when it is not a regular file. */
+export function readRules(path: string): string | undefined {
+  const opened = openRegular(toFsPath(path));
+  if (!opened.ok) return undefined;
+  try {
+    if (opened.stats.size > maxRulesBytes) return undefined;
+    const bytes = Buffer.alloc(opened.stats.size);
+    const length = readSync(opened.fd, bytes, 0, bytes.length, 0);
+    return bytes.toString('utf8', 0, length);
+  } catch {
+    return undefined; // unreadable rules are no rules, as in git
+  } finally {
+    closeSync(opened.fd);
+  }
+}
