@@ -1,8 +1,8 @@
 import { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, toWellFormed } from '../protocol/json.ts';
-import { type ContentBlock, rawArgumentsKey, type Usage } from '../protocol/message.ts';
+import type { ContentBlock, Usage } from '../protocol/message.ts';
 import type { CompletionResponse, SignedThinking, StopReason } from '../protocol/model.ts';
-import { decodeToolInput } from './json-body.ts';
+import { toToolUse } from './tool-use.ts';
 import { tokenCount } from './usage.ts';
 
 const stopReasons: readonly StopReason[] = ['end_turn', 'tool_use', 'max_tokens', 'stop_sequence'];
@@ -21,7 +21,7 @@ export function readAnthropicResponse(data: unknown, requestedModel: string): Co
     else if (block['type'] === 'text') pushText(content, 'text', block['text']);
     else if (block['type'] === 'tool_use') {
       const isCut = stop === 'max_tokens' && index === blocks.length - 1;
-      content.push(toToolUse(block, calls, isCut));
+      content.push(toToolUse({ id: block['id'], name: block['name'], input: block['input'], ordinal: calls, isCut }));
       calls += 1;
     }
   }
@@ -68,18 +68,6 @@ function contentOf(data: unknown): readonly JsonObject[] {
 
 function pushText(content: ContentBlock[], type: 'text' | 'thinking', text: unknown): void {
   if (typeof text === 'string' && text !== '') content.push({ type, text: toWellFormed(text) });
-}
-
-function toToolUse(block: JsonObject, ordinal: number, isCut: boolean): ContentBlock {
-  const { id, name, input } = block;
-  const decoded = decodeToolInput(input);
-  return {
-    type: 'tool_use',
-    id: typeof id === 'string' && id !== '' ? toWellFormed(id) : `call_${ordinal}`,
-    name: typeof name === 'string' ? toWellFormed(name) : '',
-    // why: cut off before its first argument, a call would otherwise run with no arguments at all
-    input: isCut && Object.keys(decoded).length === 0 ? { [rawArgumentsKey]: '' } : decoded,
-  };
 }
 
 function toStopReason(reason: unknown): StopReason {

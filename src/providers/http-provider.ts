@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { EngineError, isEngineError, toEngineError } from '../protocol/error.ts';
+import { EngineError, isEngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
 import type {
   CompletionRequest,
@@ -9,10 +9,11 @@ import type {
   ProviderInfo,
   SignedThinkingStore,
 } from '../protocol/model.ts';
+import { createAttempts } from './attempts.ts';
 import { type Fetch, type HttpCall, requestJson, requestStream } from './http.ts';
 import { encodeBody } from './json-body.ts';
 import type { HttpLimits } from './limits.ts';
-import { cancelledCall, withRetries } from './retry.ts';
+import { cancelledCall } from './retry.ts';
 import type { StreamAssembler } from './stream-events.ts';
 
 /** What differs between the APIs: addresses, headers, bodies, answers. */
@@ -52,6 +53,7 @@ const healthCheckMs = 30_000;
 /** A provider that speaks HTTP: one request per attempt, retries, streaming and its fall-backs are the same for all dialects. */
 export function createHttpProvider(dialect: Dialect, limits: HttpLimits, deps: HttpProviderDeps): Provider {
   const httpDeps = { fetch: deps.fetch, now: () => deps.clock.now(), limits };
+  const attempts = createAttempts({ ...deps, name: dialect.info.name, limits });
   // why: a schema that was refused once would be refused at each step of its run
   const refusedSchemas = new WeakSet<JsonObject>();
 
@@ -67,43 +69,20 @@ export function createHttpProvider(dialect: Dialect, limits: HttpLimits, deps: H
     };
   }
 
-  function repeat<T>(request: CompletionRequest, work: () => Promise<T>): Promise<T> {
-    return withRetries(work, {
-      attempts: limits.attempts,
-      baseDelayMs: limits.retryBaseMs,
-      clock: deps.clock,
-      random: deps.random,
-      signal: request.signal,
-      onRetry: ({ attempt, delayMs, error }) => {
-        const fields = { provider: dialect.info.name, attempt, delay_ms: delayMs, kind: error.kind };
-        deps.logger.warn(`model call failed, trying again: ${error.message}`, fields);
-      },
-    });
-  }
-
   async function whole(request: CompletionRequest, body: JsonObject): Promise<CompletionResponse> {
     const call = toCall(request, body);
-    return await repeat(request, async () => dialect.read(await requestJson(call, httpDeps), request));
+    return await attempts.repeat(request.signal, async () => dialect.read(await requestJson(call, httpDeps), request));
   }
 
   async function streamed(request: CompletionRequest, body: JsonObject, onDelta: OnDelta): Promise<CompletionResponse> {
     if (!dialect.streams) return await whole(request, body);
     const call = toCall(request, { ...body, ...dialect.streamFields });
-    let hasStarted = false;
-    const pass: OnDelta = (delta) => {
-      hasStarted = true;
-      onDelta(delta);
-    };
     try {
-      return await repeat(request, async () => {
-        try {
-          return dialect.read(await requestStream(call, httpDeps, dialect.openAssembler(pass)), request);
-        } catch (error) {
-          throw hasStarted ? toBrokenStream(error) : error;
-        }
-      });
+      return await attempts.repeatStreaming(request.signal, onDelta, async (pass) =>
+        dialect.read(await requestStream(call, httpDeps, dialect.openAssembler(pass)), request),
+      );
     } catch (error) {
-      const asksAgain = dialect.retriesUnstreamed && !hasStarted && !dialect.carriesSchema(body) && refusesForm(error);
+      const asksAgain = dialect.retriesUnstreamed && !dialect.carriesSchema(body) && refusesForm(error);
       if (asksAgain) return await whole(request, body);
       throw error;
     }
@@ -121,8 +100,10 @@ export function createHttpProvider(dialect: Dialect, limits: HttpLimits, deps: H
       return await complete(request, body);
     } catch (error) {
       if (!dialect.carriesSchema(body) || !refusesForm(error)) throw error;
+      const answer = await complete(plain, dialect.body(plain));
+      // only now is it known that the schema was what was refused
       refusedSchemas.add(schema);
-      return await complete(plain, dialect.body(plain));
+      return answer;
     }
   }
 
@@ -140,13 +121,6 @@ export function createHttpProvider(dialect: Dialect, limits: HttpLimits, deps: H
     },
     ...(dialect.signedThinking === undefined ? {} : { signedThinking: dialect.signedThinking }),
   };
-}
-
-/** Once output has started, no one may repeat the call: the text would appear twice (agent-runtime section 15). */
-function toBrokenStream(thrown: unknown): EngineError {
-  const error = toEngineError(thrown);
-  if (error.kind === 'cancelled') return error;
-  return new EngineError('other', `the stream broke after output started: ${error.message}`, { cause: error });
 }
 
 /** Statuses that can mean "not in this form" (200: told in the stream); other refusals would be the same in any form. */

@@ -1,6 +1,6 @@
 import { EngineError, messageOf } from '../protocol/error.ts';
-import { isDeeperThan, type JsonObject, toWellFormed } from '../protocol/json.ts';
-import { rawArgumentsKey, toToolInput } from '../protocol/message.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { toToolInput } from '../protocol/message.ts';
 
 /**
  * A request body as JSON text. Lone surrogates anywhere in it, keys included, become U+FFFD: providers refuse the rest
@@ -24,24 +24,8 @@ function replaceLoneSurrogates(json: string): string {
   return json.replace(escapes, (whole: string, lone: string | undefined) => (lone === undefined ? whole : '\ufffd'));
 }
 
-/** Deepest arguments of a tool call that are taken, in levels. Source: reliability FR9. */
-const maxDepth = 256;
-
-/**
- * Arguments of a tool call as a provider sent them, by the rule of agent-runtime 5.1. Too deep ones stay text under
- * `_raw`, so that the call is refused and nothing further on has to walk them.
- */
-export function decodeToolInput(raw: unknown): JsonObject {
-  const input = toToolInput(raw);
-  if (Object.keys(input).length === 0) return input;
-  // two characters are the least that one level takes
-  const mayBeDeep = typeof raw !== 'string' || raw.length > 2 * maxDepth;
-  if (mayBeDeep && isDeeperThan(input, maxDepth)) {
-    return {
-      [rawArgumentsKey]: typeof raw === 'string' ? toWellFormed(raw) : `arguments nested deeper than ${maxDepth}`,
-    };
-  }
-  if (typeof raw === 'string' && !/\\u[dD]/.test(raw) && raw.isWellFormed()) return input;
+/** An input without lone surrogates; itself when it has none. */
+export function toWellFormedInput(input: JsonObject): JsonObject {
   const json = JSON.stringify(input);
   return json.includes('\\ud') ? toToolInput(replaceLoneSurrogates(json)) : input;
 }

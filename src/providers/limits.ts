@@ -52,7 +52,10 @@ export function parseHttpLimits(table: object | undefined, where: string): HttpL
     if (name === undefined) throw new EngineError('config', `${where}: unknown key \`extra.limits.${key}\``);
     const least = mayBeZero.has(name) ? 0 : 1;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > maxMs) {
-      throw new EngineError('config', `${where}: \`extra.limits.${key}\` must be a whole number from ${least} to ${maxMs}`);
+      throw new EngineError(
+        'config',
+        `${where}: \`extra.limits.${key}\` must be a whole number from ${least} to ${maxMs}`,
+      );
     }
     limits[name] = value;
   }

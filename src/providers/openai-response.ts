@@ -1,8 +1,8 @@
 import { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, toWellFormed } from '../protocol/json.ts';
-import { type ContentBlock, rawArgumentsKey, type ToolUseBlock } from '../protocol/message.ts';
+import type { ContentBlock } from '../protocol/message.ts';
 import type { CompletionResponse, StopReason } from '../protocol/model.ts';
-import { decodeToolInput } from './json-body.ts';
+import { toToolUse } from './tool-use.ts';
 import { tokenCount } from './usage.ts';
 
 /**
@@ -22,7 +22,11 @@ export function readOpenaiResponse(data: unknown, requestedModel: string): Compl
   pushText(content, 'thinking', reasoningTextOf(message));
   pushText(content, 'text', answerTextOf(message));
   for (const [index, call] of calls.entries()) {
-    content.push(toToolUse(call, index, stop === 'max_tokens' && index === calls.length - 1));
+    const target = isJsonObject(call['function']) ? call['function'] : {};
+    const isCut = stop === 'max_tokens' && index === calls.length - 1;
+    content.push(
+      toToolUse({ id: call['id'], name: target['name'], input: target['arguments'], ordinal: index, isCut }),
+    );
   }
   const { model, usage } = data;
   const details = isJsonObject(usage) ? usage['prompt_tokens_details'] : undefined;
@@ -62,20 +66,6 @@ function textOf(value: unknown): string {
 
 function pushText(content: ContentBlock[], type: 'text' | 'thinking', text: string): void {
   if (text !== '') content.push({ type, text: toWellFormed(text) });
-}
-
-function toToolUse(call: JsonObject, index: number, isCut: boolean): ToolUseBlock {
-  const { id } = call;
-  const target = isJsonObject(call['function']) ? call['function'] : {};
-  const name = target['name'];
-  const input = decodeToolInput(target['arguments']);
-  return {
-    type: 'tool_use',
-    id: typeof id === 'string' && id !== '' ? toWellFormed(id) : `call_${index}`,
-    name: typeof name === 'string' ? toWellFormed(name) : '',
-    // why: cut off before its first argument, a call would otherwise run with no arguments at all
-    input: isCut && Object.keys(input).length === 0 ? { [rawArgumentsKey]: '' } : input,
-  };
 }
 
 function toStopReason(reason: unknown, hasCalls: boolean): StopReason {

@@ -1,5 +1,6 @@
 import { EngineError } from '../protocol/error.ts';
 import { isJsonObject } from '../protocol/json.ts';
+import type { CleanTurn } from './clean-messages.ts';
 
 /** One turn of a request body, reduced to what the check looks at. */
 export interface CheckedTurn {
@@ -107,6 +108,22 @@ export function turnsOfOpenaiBody(body: unknown): readonly CheckedTurn[] {
     for (const call of itemsOf(message, 'tool_calls')) turn.calls.push(textOf(call['id']));
   }
   return turns;
+}
+
+/** Turns after the clean-up, for providers that build no HTTP body of their own. */
+export function turnsOfCleanMessages(turns: readonly CleanTurn[]): readonly CheckedTurn[] {
+  return turns.map(({ role, blocks }) => {
+    const turn = emptyTurn(role);
+    for (const block of blocks) {
+      if (block.type === 'text') turn.texts.push(block.text);
+      else if (block.type === 'tool_use') turn.calls.push(block.id);
+      else {
+        turn.results.push(block.tool_use_id);
+        turn.texts.push(block.content);
+      }
+    }
+    return turn;
+  });
 }
 
 interface MutableTurn extends CheckedTurn {
