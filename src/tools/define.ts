@@ -1,9 +1,14 @@
 import { EngineError } from '../protocol/error.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import {
+  describeIssue,
+  isStandardSchema,
+  type StandardResult,
+  type StandardSchema,
+} from '../protocol/standard-schema.ts';
 import type { InputCheck, Tool, ToolContext, ToolContextData, ToolWorker } from '../protocol/tool.ts';
 import { createJsonSchemaCheck, exportJsonSchema } from './json-schema.ts';
 import { refusePermission, type PermissionNeed } from './permission.ts';
-import { checkWithStandard, isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What a handler gets besides its input. */
 export interface HandlerContext extends ToolContext {
@@ -89,4 +94,14 @@ function prepareSchema(definition: ToolDefinition<InputSchema>): { input_schema:
 function refuse(need: PermissionNeed | undefined, context: ToolContextData): InputCheck | undefined {
   const output = need === undefined ? undefined : refusePermission(need, context.permissions);
   return output === undefined ? undefined : { ok: false, output };
+}
+
+function checkWithStandard(schema: StandardSchema, input: JsonObject): InputCheck | Promise<InputCheck> {
+  const result = schema['~standard'].validate(input);
+  return result instanceof Promise ? result.then(toInputCheck) : toInputCheck(result);
+}
+
+function toInputCheck(result: StandardResult<unknown>): InputCheck {
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  return { ok: false, detail: result.issues.map(describeIssue).join('; ') };
 }

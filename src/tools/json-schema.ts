@@ -1,22 +1,17 @@
 import { Validator } from '@cfworker/json-schema';
 import { EngineError, messageOf } from '../protocol/error.ts';
-import { isJsonObject, type Json, type JsonObject } from '../protocol/json.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { jsonSchemaOf, type StandardSchema } from '../protocol/standard-schema.ts';
 import type { InputCheck } from '../protocol/tool.ts';
-import type { StandardSchema } from './standard-schema.ts';
 
 /**
  * The JSON Schema a validator exports for its input, objects closed.
  * @throws EngineError `config` when it exports none
  */
 export function exportJsonSchema(schema: StandardSchema, tool: string): JsonObject {
-  const exporter = schema['~standard'].jsonSchema;
-  const target = 'draft-2020-12';
-  let exported: unknown;
+  let exported: JsonObject | undefined;
   try {
-    if (exporter !== undefined) exported = exporter.input({ target });
-    else if ('toJSONSchema' in schema && typeof schema.toJSONSchema === 'function') {
-      exported = schema.toJSONSchema({ io: 'input', target });
-    } else if ('toJsonSchema' in schema && typeof schema.toJsonSchema === 'function') exported = schema.toJsonSchema();
+    exported = jsonSchemaOf(schema);
   } catch (cause) {
     throw new EngineError(
       'config',
@@ -26,50 +21,9 @@ export function exportJsonSchema(schema: StandardSchema, tool: string): JsonObje
       },
     );
   }
-  if (!isJsonObject(exported)) {
-    const vendor = schema['~standard'].vendor;
-    throw new EngineError(
-      'config',
-      `tool \`${tool}\`: \`${vendor}\` exports no JSON Schema; add \`input_schema\` to it`,
-    );
-  }
-  const { $schema: _, ...rest } = exported;
-  return closeObjects(rest);
-}
-
-// Closing a branch of these would refuse the properties that the other branches describe.
-const openBranches: ReadonlySet<string> = new Set(['allOf', 'if', 'then', 'else', 'not', 'dependentSchemas']);
-const dataKeywords: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples']);
-
-/** Adds `additionalProperties: false` to every object schema that lists its properties and says nothing about others. */
-function closeObjects(schema: JsonObject): JsonObject {
-  const closed: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (openBranches.has(key) || dataKeywords.has(key)) closed[key] = value;
-    else if (key === 'properties' || key === '$defs' || key === 'definitions') closed[key] = closeEach(value);
-    else closed[key] = closeInside(value);
-  }
-  const isOpen =
-    schema['properties'] !== undefined &&
-    schema['additionalProperties'] === undefined &&
-    schema['unevaluatedProperties'] === undefined &&
-    schema['patternProperties'] === undefined &&
-    schema['allOf'] === undefined;
-  return isOpen ? { ...closed, additionalProperties: false } : closed;
-}
-
-function closeInside(value: Json): Json {
-  if (Array.isArray(value)) return value.map((item: Json) => closeInside(item));
-  return isObject(value) ? closeObjects(value) : value;
-}
-
-function closeEach(value: Json): Json {
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, closeInside(schema)]));
-}
-
-function isObject(value: Json): value is JsonObject {
-  return isJsonObject(value);
+  if (exported !== undefined) return exported;
+  const { vendor } = schema['~standard'];
+  throw new EngineError('config', `tool \`${tool}\`: \`${vendor}\` exports no JSON Schema; add \`input_schema\` to it`);
 }
 
 // Keywords whose error only says that something inside failed; the inner error follows in the list.
