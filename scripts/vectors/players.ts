@@ -4,6 +4,7 @@ import { playRuns } from './agent-run.ts';
 import { playBuiltinAgents, playOverrides } from './agent-specs.ts';
 import { playExtraction, playPrompts, playTranscripts, playUnits } from './agent-tables.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
+import { playHost } from './vpp-host.ts';
 
 /** Players by agent group. */
 const runGroups = [
@@ -30,7 +31,7 @@ const agentGroups = new Map<string, Player>([
   ['providers', playProviders],
 ]);
 /** Players by VPP kind. */
-const vppKinds = new Map<string, Player>([]);
+const vppKinds = new Map<string, Player>([['host', playHost]]);
 
 export function casesOf(file: VectorFile): readonly VectorCase[] {
   const isAgent = file.data['format'] === 'agent-vectors/1';

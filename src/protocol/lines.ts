@@ -176,12 +176,12 @@ export function createLineReader(handler: LineHandler, maxLineBytes: number = de
 }
 
 /**
- * One message as a line (plugin-protocol F1). Lone surrogates become U+FFFD, since strict readers refuse the escapes that
+ * One message as the text of a line, without its newline (plugin-protocol F1). Lone surrogates become U+FFFD, since strict readers refuse the escapes that
  * `JSON.stringify` writes for them.
  * @throws TypeError or RangeError for what is no JSON (cycles, BigInt, nesting beyond the stack)
  */
 export function toLine(message: object): string {
-  return `${toWellFormedJson(JSON.stringify(message))}\n`;
+  return toWellFormedJson(JSON.stringify(message));
 }
 
 function toWellFormedJson(text: string): string {
