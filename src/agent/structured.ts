@@ -45,13 +45,13 @@ export async function runStructured<T>(ports: StructuredPorts<T>, job: Structure
   const repaired = await repair(ports, job, first, answer.detail);
   const { outcome } = repaired;
   if (repaired.ok) return { ok: true, value: repaired.value, outcome };
-  if (outcome.stop.reason === 'cancelled' || repaired.isCancelled) {
-    return { ok: false, error: new EngineError('cancelled', 'agent run was cancelled'), outcome };
-  }
   if (outcome.stop.reason === 'error') {
     const { kind, message, code } = outcome.stop;
     const options = code === undefined ? {} : { code };
     return { ok: false, error: new EngineError(kind, `agent \`${job.role}\` failed: ${message}`, options), outcome };
+  }
+  if (outcome.stop.reason === 'cancelled' || repaired.isCancelled) {
+    return { ok: false, error: new EngineError('cancelled', 'agent run was cancelled'), outcome };
   }
 
   const request = `Your previous answer was not valid JSON: ${repaired.detail}. Return only JSON.`;
@@ -62,20 +62,8 @@ export async function runStructured<T>(ports: StructuredPorts<T>, job: Structure
   return { ok: false, error: new EngineError('invalid_request', failure), outcome: second };
 }
 
-/**
- * The value, for callers that want a rejection.
- * @throws EngineError the result's error, with the outcome as its `outcome`
- */
-export function unwrapStructured<T>(result: StructuredResult<T>): {
-  readonly value: T;
-  readonly outcome: AgentOutcome;
-} {
-  if (result.ok) return { value: result.value, outcome: result.outcome };
-  throw Object.assign(result.error, { outcome: result.outcome });
-}
-
 /** The repair call: the text goes back once with the request to write it as strict JSON. */
-export function toRepairRequest(model: string, hint: string, text: string): CompletionRequest {
+function toRepairRequest(model: string, hint: string, text: string): CompletionRequest {
   return {
     model,
     system: repairSystem,

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { createOutputChecker } from '../../src/agent/output-schema.ts';
-import { runStructured, type StructuredPorts, unwrapStructured } from '../../src/agent/structured.ts';
+import { runStructured, type StructuredPorts } from '../../src/agent/structured.ts';
 import type { AgentOutcome, AgentStop } from '../../src/protocol/agent.ts';
 import { EngineError } from '../../src/protocol/error.ts';
 import { type Message, userText } from '../../src/protocol/message.ts';
@@ -106,15 +106,15 @@ test('after one resume it gives up, with the summed outcome', async () => {
 
   expect(requests).toHaveLength(1);
   expect(result.outcome).toMatchObject({ stop: { reason: 'max_steps' }, steps: 4, aux_usage: usage });
-  expect(() => unwrapStructured(result)).toThrow(
-    expect.objectContaining({
+  expect(result).toMatchObject({
+    ok: false,
+    error: {
       kind: 'invalid_request',
       message: expect.stringMatching(
         /^agent `tester` did not produce valid structured output after a retry: JSON does not match the expected shape: /,
-      ),
-      outcome: result.outcome,
-    }),
-  );
+      ) as string,
+    },
+  });
 });
 
 test('a cancelled run makes no repair call and no resume', async () => {
@@ -150,9 +150,12 @@ test('a failed run keeps its kind and code', async () => {
 test('the value is typed by the schema', async () => {
   const { ports } = createPorts([toOutcome(good)]);
 
-  const unwrapped = unwrapStructured(await runStructured(ports, job));
+  const result = await runStructured(ports, job);
 
-  expectTypeOf(unwrapped.value).toEqualTypeOf<{ status: string; files: string[] }>();
+  expectTypeOf(result)
+    .extract<{ ok: true }>()
+    .toHaveProperty('value')
+    .toEqualTypeOf<{ status: string; files: string[] }>();
 });
 
 test('a run that is itself a resume starts from its history', async () => {
