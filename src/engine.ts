@@ -25,6 +25,7 @@ import { systemClock } from './protocol/signal.ts';
 import { projectPaths } from './store/paths.ts';
 import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
+import { createRunPool } from './workers/run-pool.ts';
 
 /** An engine: one bus, one registry of tools, agents and hooks, any number of runs. */
 export interface Engine extends AsyncDisposable {
@@ -86,6 +87,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     env,
     logger,
   });
+  const runPool = createRunPool({ threads: options.runThreads, runsPerThread: options.runsPerThread, logger });
   const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
   for (const tool of options.tools ?? []) tools.register(tool);
   await registerAgents(agents, options, root);
@@ -104,6 +106,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     defaults: options,
     chooseModel: models.choose,
     priceOf: models.priceOf,
+    runPool,
+    shouldLeaveMainThread: () => runs.active().length > inlineRunsBeforeThreads,
   });
 
   let closing: Promise<void> | undefined;
@@ -117,6 +121,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     ]);
     grace.abort();
     await supervisor.stop();
+    await runPool.close();
   }
 
   function startRun(
@@ -169,6 +174,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
 }
+
+/** Placement `auto`: with more runs than this at once, new ones go to threads. */
+const inlineRunsBeforeThreads = 4;
 
 /** The built-in agents, those the project changes or adds, then the caller's: later ones win. */
 async function registerAgents(agents: AgentRegistry, options: EngineOptions, root: string): Promise<void> {

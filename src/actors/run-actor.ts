@@ -1,13 +1,11 @@
 import type { RunControl } from '../agent/ports.ts';
 import type { Budget } from '../agent/budget.ts';
+import type { CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { ApprovalDecision, Approvals } from '../tools/approvals.ts';
 import type { Behavior, Reply } from './actor.ts';
-
-/** `hard` aborts what is in flight; `cooperative` lets the step end and starts no further model call. */
-export type CancelMode = 'hard' | 'cooperative';
 
 export type RunCommand =
   | { readonly type: 'cancel'; readonly mode: CancelMode }
@@ -30,16 +28,27 @@ export interface RunActorDeps {
   readonly approvals: Approvals;
   /** The caller's own signal; its abort is a hard cancel. */
   readonly signal: AbortSignal | undefined;
-  /** Executes the run; settles the outcome itself. `takeSteering` hands over the texts that joined since the last ask. */
-  execute(control: RunControl, takeSteering: () => readonly string[]): Promise<void>;
+  /** Executes the run; settles the outcome itself. */
+  execute(control: RunControl, inbox: RunInbox): Promise<void>;
   /** Called after each text that joined. */
   onSteered(text: string): void;
 }
+
+/** What reaches a run while it executes. */
+export interface RunInbox {
+  /** The texts that joined since the last ask. */
+  takeSteering(): readonly string[];
+  /** Hands commands on to a run that executes elsewhere, which then keeps its own texts. */
+  forward(listener: (command: Forwarded) => void): void;
+}
+
+export type Forwarded = Extract<RunCommand, { readonly type: 'cancel' | 'steer' }>;
 
 /** A run as an actor: it executes beside the mailbox, commands reach it at any time, it ends with the run. */
 export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCommand> {
   let current: RunState = { isStopRequested: false, steering: [] };
   let cancelHard: (() => void) | undefined;
+  let forward: ((command: Forwarded) => void) | undefined;
 
   function update(next: RunState): RunState {
     current = next;
@@ -62,10 +71,13 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
           cause: () => undefined,
           budget: deps.budget,
         };
-        await deps.execute(control, () => {
-          const { steering } = current;
-          if (steering.length > 0) update({ ...current, steering: [] });
-          return steering;
+        await deps.execute(control, {
+          takeSteering() {
+            const { steering } = current;
+            if (steering.length > 0) update({ ...current, steering: [] });
+            return steering;
+          },
+          forward: (listener) => void (forward = listener),
         });
         stopped.removeEventListener('abort', onStop);
         void context.self.stop(); // the actor's own end: whoever waits for it awaits `done`
@@ -76,9 +88,14 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
       switch (command.type) {
         case 'cancel':
           if (command.mode === 'hard') cancelHard?.();
+          forward?.(command);
           return update({ ...current, isStopRequested: true });
         case 'steer':
           deps.onSteered(command.text);
+          if (forward !== undefined) {
+            forward(command);
+            return current;
+          }
           return update({ ...current, steering: [...current.steering, command.text] });
         case 'decide':
           try {

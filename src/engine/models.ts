@@ -42,13 +42,14 @@ export function createModels(options: EngineOptions, config: Config, deps: Provi
   return {
     providers,
     choose(spec, run) {
-      if (run.provider !== undefined) return { provider: run.provider, model: run.model ?? '', ref: undefined };
+      if (run.provider !== undefined)
+        return { provider: run.provider, model: run.model ?? '', ref: run.provider.ref?.() };
       const fixed = spec.model === 'phase' ? undefined : `${spec.model.fixed.provider}/${spec.model.fixed.model}`;
       const wanted = run.model ?? fixed ?? phaseOf(run.phase).model ?? defaultModel;
       const { provider } = parseModelRef(wanted, '');
       // why: model ids of a provider given as an object may hold a `/` of their own
       const isConfigured = providers.list().some((entry) => entry.name === provider);
-      if (own !== undefined && !isConfigured) return { provider: own, model: wanted, ref: undefined };
+      if (own !== undefined && !isConfigured) return { provider: own, model: wanted, ref: own.ref?.() };
       return providers.resolve(wanted, defaultProvider === '' ? undefined : defaultProvider);
     },
     applyPhase(spec, name) {

@@ -35,11 +35,18 @@ export interface RunLimits {
   readonly approvalTimeoutMs?: number;
 }
 
+export type Placement = 'inline' | 'thread' | 'auto';
+
 export interface RunOptions extends RunLimits {
   /** `provider/model` or a model id; beats the agent's own choice. With `provider` given: that provider's model id, `""` = its default. */
   readonly model?: string;
   /** A provider for this run alone. */
   readonly provider?: Provider;
+  /**
+   * Where the run executes: `inline` on the main thread (default), `thread` on another core, `auto` by load. Tools, hooks and
+   * the approver stay on the main thread; a provider given as an object keeps its run inline.
+   */
+  readonly placement?: Placement;
   /** Chooses model and thinking level by the `[phases.<name>]` table. */
   readonly phase?: string;
   /** Id of the run; a UUID. Default: a fresh one. */
@@ -118,6 +125,12 @@ export interface EngineOptions extends RunLimits {
   readonly permissions?: Partial<Permissions>;
   readonly approver?: Approver;
   readonly budget?: BudgetLimits;
+  /** Placement of runs that name none. Default `inline`. */
+  readonly placement?: Placement;
+  /** Threads that execute runs. Default: the cores this process may use. */
+  readonly runThreads?: number;
+  /** Runs that share a thread; a dying thread ends all of its runs. Default 16. */
+  readonly runsPerThread?: number;
   /** USD per million tokens by model id. */
   readonly prices?: { readonly [model: string]: ModelPrice };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */

@@ -1,8 +1,8 @@
 import type { ActorRef } from '../actors/actor.ts';
-import type { CancelMode, RunCommand } from '../actors/run-actor.ts';
+import type { RunCommand } from '../actors/run-actor.ts';
 import type { Budget } from '../agent/budget.ts';
 import type { Envelope } from '../bus/envelope.ts';
-import type { AgentOutcome } from '../protocol/agent.ts';
+import type { AgentOutcome, CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import { parseCallId, type RunId } from '../protocol/ids.ts';
 import type { ApprovalDecision } from '../tools/approvals.ts';

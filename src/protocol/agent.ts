@@ -62,6 +62,9 @@ export function effectiveMaxTokens(maxTokens: number, thinking: ThinkingLevel): 
   return budget === undefined ? maxTokens : Math.max(maxTokens, budget + 4096);
 }
 
+/** `hard` aborts what is in flight; `cooperative` lets the step end and starts no further model call. */
+export type CancelMode = 'hard' | 'cooperative';
+
 export type CancelCause = 'abort' | 'budget_tokens' | 'budget_duration' | 'budget_cost';
 
 /** Why a run ended. Success is `completed`. */

@@ -73,6 +73,10 @@ export interface Provider {
   complete(request: CompletionRequest): Promise<CompletionResponse>;
   /** The response is always whole; deltas are a preview. */
   completeStreaming(request: CompletionRequest, onDelta: OnDelta): Promise<CompletionResponse>;
+  /** The provider as data, for a run in another thread; absent when it cannot cross. */
+  ref?(): ProviderRef;
+  /** Sees each request of a run before it is answered, on the main thread also when the run executes elsewhere. */
+  readonly onRequest?: ((request: CompletionRequest) => void | Promise<void>) | undefined;
   /** Rejects with the reason when the provider cannot be used now. */
   healthCheck(signal?: AbortSignal): Promise<void>;
   /** Present when the provider replays signed thinking: a durable run reads it after each answer and gives it back on resume. */

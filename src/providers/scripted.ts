@@ -1,5 +1,6 @@
 import type { Clock } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
+import type { Json } from '../protocol/json.ts';
 import { systemClock } from '../protocol/signal.ts';
 import type {
   CompletionRequest,
@@ -76,6 +77,21 @@ export function createScriptedProvider(data: ScriptedData, options: ScriptedOpti
     complete: (request) => play(request, undefined),
     completeStreaming: (request, onDelta) => play(request, onDelta),
     healthCheck: () => Promise.resolve(),
+    ref: () => ({
+      name: info.name,
+      kind: 'mock',
+      options: {
+        script: data.script as readonly Json[],
+        default_model: info.default_model,
+        stream_words: options.streamWords ?? false,
+        supports_json_schema: info.supports_json_schema === true,
+      },
+    }),
+    // in a run thread another instance answers; this one keeps the count
+    async onRequest(request) {
+      if (next < entries.length) next += 1;
+      await options.onRequest?.(copyOf(request));
+    },
     remaining: () => entries.length - next,
   };
 }

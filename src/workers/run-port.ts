@@ -1,0 +1,92 @@
+import type { Endpoint } from 'comlink';
+import type { MessagePort } from 'node:worker_threads';
+import type { BudgetLimits, ModelPrice } from '../agent/budget.ts';
+import type { OutputCheck } from '../agent/output-schema.ts';
+import type { ToolAnswer } from '../agent/ports.ts';
+import type { BusEvent } from '../bus/events.ts';
+import type { CancelMode, TaskInfo } from '../protocol/agent.ts';
+import type { LogFields } from '../protocol/deps.ts';
+import type { WireError } from '../protocol/error.ts';
+import type { Json } from '../protocol/json.ts';
+import type { ToolUseBlock, Usage } from '../protocol/message.ts';
+import type { CompletionRequest, ProviderRef } from '../protocol/model.ts';
+import type { RunJob, RunResult } from './execute-run.ts';
+
+/** A run as it is posted to its thread; the port is transferred with it. */
+export interface RunThreadJob {
+  readonly job: RunJob;
+  readonly provider: ProviderRef;
+  readonly budget: BudgetLimits;
+  readonly price: ModelPrice | undefined;
+  /** Show each model request to the main thread before it is made. */
+  readonly observesRequests: boolean;
+  /** The run was told to end before it began. */
+  readonly isCancelled: boolean;
+  readonly port: MessagePort;
+}
+
+export type RunThreadResult =
+  | { readonly ok: true; readonly result: RunResult }
+  | { readonly ok: false; readonly error: WireError };
+
+/** A promise cannot carry an error's code across, so what may fail answers with one or the other. */
+export type PortAnswer<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: WireError };
+
+/** What a run thread asks of the main thread: everything that needs the registry, the hooks or a schema. */
+export interface RunPort {
+  callTool(call: ToolUseBlock): Promise<ToolAnswer>;
+  augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>>;
+  checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>>;
+  observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void>;
+}
+
+/** From the main thread to the run, outside the calls. */
+export type RunControlMessage =
+  | { readonly control: 'cancel'; readonly mode: CancelMode }
+  | { readonly control: 'steer'; readonly text: string };
+
+/** From the run to the main thread, outside the calls: one array for all that happened since the last. */
+export interface RunReport {
+  readonly report: true;
+  readonly events: readonly BusEvent[];
+  /** What the budget counted since the last report. */
+  readonly usage: readonly Usage[];
+  readonly warnings: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
+  /** Nothing follows. */
+  readonly isLast: boolean;
+}
+
+/** The control and report messages; everything else on the port is a call. */
+export function isOutsideCalls(data: unknown): data is RunControlMessage | RunReport {
+  return typeof data === 'object' && data !== null && ('control' in data || 'report' in data);
+}
+
+/**
+ * A port as comlink wants it. Calls and plain messages share one port, because two ports would not keep the order between
+ * an event and the call that follows it.
+ */
+export function toEndpoint(port: MessagePort): Endpoint {
+  const listeners = new Map<unknown, (data: unknown) => void>();
+  return {
+    postMessage: (message: unknown, transfer?: readonly unknown[]) =>
+      port.postMessage(message, (transfer ?? []) as never),
+    addEventListener(_type, listener) {
+      const receive = (data: unknown): void => {
+        if (isOutsideCalls(data)) return;
+        const event = { data } as MessageEvent;
+        if (typeof listener === 'function') listener(event);
+        else listener.handleEvent(event);
+      };
+      listeners.set(listener, receive);
+      port.on('message', receive);
+    },
+    removeEventListener(_type, listener) {
+      const receive = listeners.get(listener);
+      if (receive !== undefined) port.off('message', receive);
+      listeners.delete(listener);
+    },
+    start: () => port.start(),
+  };
+}
