@@ -1,5 +1,12 @@
-/** Colours of a terminal, or nothing at all: the text itself must say everything. */
+import { toPrintableLine } from '../telemetry/printable.ts';
+
+/**
+ * Colours of a terminal, or nothing at all: the text itself must say everything. What is handed over is outside text: it is
+ * shown on one line with control characters escaped, so it can neither break out of its line nor drive the terminal (PD9).
+ * Do not put one inside another.
+ */
 export interface Style {
+  plain(text: string): string;
   strong(text: string): string;
   faint(text: string): string;
   good(text: string): string;
@@ -10,9 +17,12 @@ export interface Style {
 export function createStyle(hasColors: boolean): Style {
   const paint =
     (start: number, end: number) =>
-    (text: string): string =>
-      hasColors && text !== '' ? `\u001b[${start}m${text}\u001b[${end}m` : text;
+    (text: string): string => {
+      const shown = toPrintableLine(text);
+      return hasColors && shown !== '' ? `\u001b[${start}m${shown}\u001b[${end}m` : shown;
+    };
   return {
+    plain: toPrintableLine,
     strong: paint(1, 22),
     faint: paint(2, 22),
     good: paint(32, 39),

@@ -40,7 +40,7 @@ export async function trustCommand(io: CliIo, options: CommonOptions & TrustFlag
 /**
  * Decides about a project for one engine: asks on a terminal, else leaves the untrusted parts out and says so, one line
  * each (contract README, decisions 13 and 21). Yes is remembered.
- * @throws EngineError `denied`, code `untrusted`, when a part declared required would be left out
+ * @throws EngineError `config`, code `untrusted`, when a part declared required would be left out
  */
 export async function decideTrust(io: CliIo, project: Project): Promise<boolean> {
   if (project.isTrusted) return true;
@@ -54,7 +54,7 @@ export async function decideTrust(io: CliIo, project: Project): Promise<boolean>
   }
   const required = trust.parts.find((part) => part.required);
   if (required !== undefined) {
-    throw new EngineError('denied', `${required.name} is required by this project, which is not trusted yet`, {
+    throw new EngineError('config', `${required.name} is required by this project, which is not trusted yet`, {
       code: 'untrusted',
     });
   }

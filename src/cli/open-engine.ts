@@ -1,0 +1,49 @@
+import { createEngine, type Engine } from '../engine.ts';
+import type { EngineOptions } from '../engine/options.ts';
+import type { Logger } from '../protocol/deps.ts';
+import { createLogger } from '../telemetry/logger.ts';
+import type { ExitCode } from './failure.ts';
+import { takeInterrupts } from './interrupts.ts';
+import type { CliIo } from './io.ts';
+import type { CommonOptions } from './program.ts';
+import { openProject, type Project } from './project.ts';
+import { decideTrust } from './trust.ts';
+
+/** The logger of a command. Events are shown anyway, so without `VIBE_LOG` only what is wrong is logged. */
+export function openLogger(io: CliIo): Logger {
+  const filter = io.env['VIBE_LOG'];
+  return createLogger({
+    filter: filter === undefined || filter === '' ? 'warn' : filter,
+    format: io.env['VIBE_LOG_FORMAT'] === 'json' ? 'json' : 'text',
+    write: io.err,
+  });
+}
+
+/** An engine for a project as a command uses it. @throws EngineError as `createEngine` */
+export async function openEngine(
+  io: CliIo,
+  project: Project,
+  isTrusted: boolean,
+  options: EngineOptions = {},
+): Promise<Engine> {
+  return await createEngine({
+    root: project.root,
+    ...(project.configDir === undefined ? {} : { configDir: project.configDir }),
+    trust: isTrusted,
+    logger: openLogger(io),
+    env: { ...io.env },
+    ...options,
+  });
+}
+
+/** Opens an engine for a listing, hands it to `work` and closes it, also on Ctrl-C. */
+export async function withEngine(
+  io: CliIo,
+  options: CommonOptions,
+  work: (engine: Engine) => ExitCode | Promise<ExitCode>,
+): Promise<ExitCode> {
+  const project = await openProject(io, options);
+  using _interrupts = takeInterrupts(io);
+  await using engine = await openEngine(io, project, await decideTrust(io, project));
+  return await work(engine);
+}
