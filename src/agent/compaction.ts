@@ -10,9 +10,6 @@ export interface CompactionPolicy {
   readonly keepMessages: number;
 }
 
-/** Source: agent-runtime 18.8. */
-export const defaultCompaction: CompactionPolicy = { atPercent: 75, keepMessages: 8 };
-
 /** A compaction that is worth making. */
 export interface CompactionPlan {
   /** Index of the first message that stays; everything before it is summarised, the first user message stays too. */

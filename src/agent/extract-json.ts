@@ -8,57 +8,39 @@ import { isJsonText } from './json-text.ts';
  */
 export function extractJson(text: string): JsonObject | readonly Json[] | undefined {
   const trimmed = text.trim();
-  return (
-    parseDocument(trimmed, 0, trimmed.length) ??
-    lastDocument(trimmed, fencesOf(trimmed, 'json')) ??
-    lastDocument(trimmed, fencesOf(trimmed, '')) ??
-    lastSpan(trimmed)
-  );
-}
-
-interface Range {
-  readonly start: number;
-  /** One past the last character. */
-  readonly end: number;
-}
-
-function lastDocument(text: string, ranges: readonly Range[]): JsonObject | readonly Json[] | undefined {
-  for (let index = ranges.length - 1; index >= 0; index -= 1) {
-    const range = ranges[index];
-    const document = range === undefined ? undefined : parseDocument(text, range.start, range.end);
-    if (document !== undefined) return document;
-  }
-  return undefined;
+  return parseDocument(trimmed, 0, trimmed.length) ?? lastFenced(trimmed) ?? lastSpan(trimmed);
 }
 
 // why: checked before it is parsed, because a failing JSON.parse costs 4 µs for its error, and an answer can hold
 // hundreds of thousands of brackets that are no JSON
 function parseDocument(text: string, start: number, end: number): JsonObject | readonly Json[] | undefined {
-  const first = text.charCodeAt(start);
-  if (end <= start || !isOpener(first) || !isJsonText(text, start, end)) return undefined;
+  if (end <= start || !isOpener(text.charCodeAt(start)) || !isJsonText(text, start, end)) return undefined;
   return JSON.parse(text.slice(start, end)) as JsonObject | readonly Json[];
 }
 
-/** The trimmed bodies of closed fences with this tag, in order. A body ends at the next fence mark, wherever it stands. */
-function fencesOf(text: string, tag: string): readonly Range[] {
-  const bodies: Range[] = [];
+/** The last fenced document: of those tagged `json`, else of those without a tag. A body ends at the next fence mark. */
+function lastFenced(text: string): JsonObject | readonly Json[] | undefined {
+  // where each body starts and ends, in order
+  const tagged: number[] = [];
+  const untagged: number[] = [];
   for (let open = text.indexOf(fence); open >= 0;) {
-    const lineEnd = text.indexOf('\n', open + fence.length);
+    const tagStart = open + fence.length;
+    const lineEnd = text.indexOf('\n', tagStart);
     const close = lineEnd < 0 ? -1 : text.indexOf(fence, lineEnd + 1);
     if (close < 0) break;
-    if (
-      text
-        .slice(open + fence.length, lineEnd)
-        .trim()
-        .toLowerCase() === tag
-    ) {
-      const body = text.slice(lineEnd + 1, close);
-      const start = close - body.trimStart().length;
-      bodies.push({ start, end: Math.max(start, lineEnd + 1 + body.trimEnd().length) });
-    }
+    const tag = lineEnd === tagStart ? '' : text.slice(tagStart, lineEnd).trim();
+    if (tag === '') untagged.push(lineEnd + 1, close);
+    else if (tag.length === 4 && tag.toLowerCase() === 'json') tagged.push(lineEnd + 1, close);
     open = text.indexOf(fence, close + fence.length);
   }
-  return bodies;
+  for (const bodies of [tagged, untagged]) {
+    for (let index = bodies.length - 2; index >= 0; index -= 2) {
+      const body = text.slice(bodies[index], bodies[index + 1]).trim();
+      const document = parseDocument(body, 0, body.length);
+      if (document !== undefined) return document;
+    }
+  }
+  return undefined;
 }
 
 /**
