@@ -55,7 +55,7 @@ function playHttpError(row: JsonObject): ReturnType<Check> {
 
 function playScrub(row: JsonObject): ReturnType<Check> {
   return [
-    difference(row['output'], scrubSecrets(String(row['text'])), 'output'),
+    difference(row['output'], scrubSecrets(textIn(row, 'text')), 'output'),
     ...unknownKeys(row, ['id', 'text', 'output']),
   ];
 }
@@ -63,7 +63,7 @@ function playScrub(row: JsonObject): ReturnType<Check> {
 function playRetryAfter(row: JsonObject): ReturnType<Check> {
   const now = typeof row['now'] === 'string' ? Date.parse(row['now']) : Date.now();
   return [
-    difference(row['delay_ms'], parseRetryAfter(String(row['header']), now) ?? null, 'delay_ms'),
+    difference(row['delay_ms'], parseRetryAfter(textIn(row, 'header'), now) ?? null, 'delay_ms'),
     ...unknownKeys(row, ['id', 'why', 'header', 'now', 'delay_ms']),
   ];
 }
@@ -111,7 +111,7 @@ function playOpenaiBody(row: JsonObject): ReturnType<Check> {
 }
 
 function playResponse(row: JsonObject): ReturnType<Check> {
-  const model = String(row['requested_model']);
+  const model = textIn(row, 'requested_model');
   const read = row['provider'] === 'anthropic' ? readAnthropicResponse : readOpenaiResponse;
   const result = toObject(row['result']);
   const differences = isJsonObject(result['error'])
@@ -125,18 +125,24 @@ function playResponse(row: JsonObject): ReturnType<Check> {
     : compare(result, () => flatten(read(row['response'], model)));
   return [
     ...differences,
-    ...(['anthropic', 'openai'].includes(String(row['provider']))
+    ...(['anthropic', 'openai'].includes(textIn(row, 'provider'))
       ? []
-      : [`unknown provider ${String(row['provider'])}`]),
+      : [`unknown provider ${textIn(row, 'provider')}`]),
     ...unknownKeys(row, ['id', 'why', 'provider', 'requested_model', 'response', 'result']),
   ];
 }
 
 function playShorthand(row: JsonObject): ReturnType<Check> {
   return [
-    difference(row['model'], toAnthropicModel(String(row['name'])), 'model'),
+    difference(row['model'], toAnthropicModel(textIn(row, 'name')), 'model'),
     ...unknownKeys(row, ['name', 'model']),
   ];
+}
+
+function textIn(row: JsonObject, key: string): string {
+  const text = row[key];
+  if (typeof text !== 'string') throw new Error(`\`${key}\` must be text`);
+  return text;
 }
 
 const requestKeys = [
