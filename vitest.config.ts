@@ -7,6 +7,7 @@ export default defineConfig({
     // Real processes, threads and servers: the limit catches a hang, it is no performance goal.
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    maxConcurrency: 6,
     reporters: ['default', './scripts/summary-reporter.ts'],
   },
 });

@@ -87,7 +87,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     env,
     logger,
   });
-  const runPool = createRunPool({ threads: options.runThreads, runsPerThread: options.runsPerThread, logger });
+  const { runThreads: threads, runsPerThread } = options;
+  const runPool = options.runPool ?? createRunPool({ threads, runsPerThread, logger });
   const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
   for (const tool of options.tools ?? []) tools.register(tool);
   await registerAgents(agents, options, root);
@@ -121,7 +122,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     ]);
     grace.abort();
     await supervisor.stop();
-    await runPool.close();
+    if (options.runPool === undefined) await runPool.close();
   }
 
   function startRun(

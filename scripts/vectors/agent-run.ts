@@ -113,7 +113,13 @@ async function runVector(
     },
   );
   const tools = toList(vector['tools']).map((entry) => toTool(toObject(expand(entry) as Json), record, cancelRun));
-  await using engine = await createEngine({ bare: true, root, provider, tools });
+  await using engine = await createEngine({
+    bare: true,
+    root,
+    provider,
+    tools,
+    ...(play.runPool === undefined ? {} : { runPool: play.runPool }),
+  });
   for (const hook of toList(vector['hooks'])) engine.hooks.register(toHooks(toObject(expand(hook) as Json), record));
   const envelopes: Envelope[] = [];
   engine.bus.on('*', (envelope) => {

@@ -1,6 +1,8 @@
 // npm run vectors -- <file or folder>… [--only <id>] [--tick <ms>] [--threads]
 import { parseArgs } from 'node:util';
+import { silentLogger } from '../../src/protocol/deps.ts';
 import { messageOf } from '../../src/protocol/error.ts';
+import { createRunPool } from '../../src/workers/run-pool.ts';
 import { loadVectorFiles } from './files.ts';
 import { playAll, type PlayedCase } from './play.ts';
 
@@ -26,12 +28,15 @@ function report(played: PlayedCase): void {
   }
 }
 
+const runPool = values.threads ? createRunPool({ logger: silentLogger }) : undefined;
+const options = { tickMs, threads: values.threads, ...(runPool === undefined ? {} : { runPool }) };
 try {
   const files = await loadVectorFiles(positionals);
-  await playAll(files, { tickMs, threads: values.threads, only: values.only, report });
+  await playAll(files, { ...options, only: values.only, report });
 } catch (error) {
   failed += 1;
   process.stdout.write(`FAILED ${messageOf(error)}\n`);
 }
+await runPool?.close();
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

@@ -1,3 +1,4 @@
+import type { RunPool } from '../../src/workers/run-pool.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 
 /** How vectors are played. */
@@ -6,6 +7,8 @@ export interface PlayOptions {
   readonly tickMs: number;
   /** Agent run vectors: execute the run in a worker thread. */
   readonly threads: boolean;
+  /** Threads shared by all vectors: starting one costs more than playing a vector. */
+  readonly runPool?: RunPool;
 }
 
 /** A parsed vector file. `path` is absolute; programs that belong to the vectors lie beside it. */

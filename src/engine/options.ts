@@ -14,6 +14,7 @@ import type { NativePlugin } from '../plugins/native.ts';
 import type { PluginDeclaration } from '../plugins/declaration.ts';
 import type { Approver } from '../tools/approvals.ts';
 import type { ToolTrace } from '../tools/output.ts';
+import type { RunPool } from '../workers/run-pool.ts';
 
 /** Settings of a run; the engine's own are the defaults of each of its runs. */
 export interface RunLimits {
@@ -131,6 +132,8 @@ export interface EngineOptions extends RunLimits {
   readonly runThreads?: number;
   /** Runs that share a thread; a dying thread ends all of its runs. Default 16. */
   readonly runsPerThread?: number;
+  /** A pool of run threads shared by several engines (`createRunPool`); whoever made it closes it. */
+  readonly runPool?: RunPool;
   /** USD per million tokens by model id. */
   readonly prices?: { readonly [model: string]: ModelPrice };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */

@@ -1,0 +1,27 @@
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { loadVectorFiles } from '../scripts/vectors/files.ts';
+import { playOne } from '../scripts/vectors/play.ts';
+import { casesOf } from '../scripts/vectors/players.ts';
+import type { PlayOptions, VectorFile } from '../scripts/vectors/types.ts';
+
+/** Makes one test of each vector of a folder of `test/vectors`; several of a file run at once. */
+export async function testVectors(
+  folder: string,
+  options: PlayOptions,
+  isWanted: (file: VectorFile) => boolean = () => true,
+): Promise<void> {
+  const path = fileURLToPath(new URL(`./vectors/${folder}`, import.meta.url));
+  const files = (await loadVectorFiles([path])).filter(isWanted);
+
+  test(`${folder}: vectors were found`, () => expect(files.length).toBeGreaterThan(0));
+
+  for (const file of files) {
+    describe.concurrent(basename(file.path), () => {
+      for (const entry of casesOf(file)) {
+        test(entry.id, async () => expect(await playOne(entry, options)).toEqual([]));
+      }
+    });
+  }
+}

@@ -1,0 +1,3 @@
+import { testVectors } from './play-vectors.ts';
+
+await testVectors('agent', { tickMs: 100, threads: false });
