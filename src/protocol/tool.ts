@@ -39,6 +39,10 @@ export interface ToolContext extends ToolContextData {
   readonly signal: AbortSignal;
   /** Reports progress of a long call; shown as an event, never to the model. */
   readonly onProgress?: (progress: ToolProgress) => void;
+  /** Called when a call that had to wait for a thread begins; its time limit counts from then (reliability WK11). */
+  readonly onStarted?: () => void;
+  /** How long a call may go on after its signal aborted before it is ended by force. Default 1 000. */
+  readonly graceMs?: number;
   /** Throws the signal's reason once it aborted; in a worker thread also in the middle of a busy loop. */
   readonly throwIfCancelled?: () => void;
 }
@@ -93,6 +97,8 @@ export interface ToolWorker {
   readonly module: string;
   /** Its export: a tool, or the handler itself. Default: the export that holds a tool of this name. */
   readonly export?: string;
+  /** Ends a call that stops showing signs of life (`throwIfCancelled`) for this long, with this error result. */
+  readonly stall?: { readonly after_ms: number; readonly content: string };
 }
 
 export type InputCheck =
