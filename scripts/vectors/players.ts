@@ -4,7 +4,9 @@ import { playRuns } from './agent-run.ts';
 import { playBuiltinAgents, playOverrides } from './agent-specs.ts';
 import { playExtraction, playPrompts, playTranscripts, playUnits } from './agent-tables.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
+import { playDiscovery, playManifest, playParse, playResolve } from './vpp-data.ts';
 import { playHost } from './vpp-host.ts';
+import { playServer } from './vpp-server.ts';
 
 /** Players by agent group. */
 const runGroups = [
@@ -31,7 +33,14 @@ const agentGroups = new Map<string, Player>([
   ['providers', playProviders],
 ]);
 /** Players by VPP kind. */
-const vppKinds = new Map<string, Player>([['host', playHost]]);
+const vppKinds = new Map<string, Player>([
+  ['host', playHost],
+  ['server', playServer],
+  ['parse', playParse],
+  ['manifest', playManifest],
+  ['discovery', playDiscovery],
+  ['resolve', playResolve],
+]);
 
 export function casesOf(file: VectorFile): readonly VectorCase[] {
   const isAgent = file.data['format'] === 'agent-vectors/1';

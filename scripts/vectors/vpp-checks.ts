@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
-import { mismatch, missingInOrder, show } from './vpp-pattern.ts';
+import { mismatch, missingInOrder, show, textOf } from './vpp-pattern.ts';
 import { isRunning, type Scene } from './vpp-scene.ts';
 
 type Check = (scene: Scene, expected: unknown) => Promise<readonly string[]> | readonly string[];
@@ -76,7 +76,7 @@ function checkMaxLogs(scene: Scene, expected: unknown): readonly string[] {
 /** The messages a scripted plugin received. */
 async function received(scene: Scene, key: string): Promise<readonly JsonObject[]> {
   const entries = await scene.transcript(key);
-  return entries.filter((entry) => entry['ev'] === 'in').map((entry) => toMessage(String(entry['line'])));
+  return entries.filter((entry) => entry['ev'] === 'in').map((entry) => toMessage(textOf(entry['line'])));
 }
 
 function toMessage(line: string): JsonObject {

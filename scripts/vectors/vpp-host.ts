@@ -5,13 +5,13 @@ import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import type { ToolContext } from '../../src/protocol/tool.ts';
 import type { PlayOptions, VectorCase, VectorFile } from './types.ts';
 import { evaluate, isCheck, processesOf } from './vpp-checks.ts';
-import { expandInput, fillPlaces, mismatch, show } from './vpp-pattern.ts';
+import { expandInput, fillPlaces, mismatch, show, textOf } from './vpp-pattern.ts';
 import { createScene, isRunning, keyOf, objects, type Scene } from './vpp-scene.ts';
 
 /** Host vectors: a real host, real child processes. */
 export function playHost(file: VectorFile): readonly VectorCase[] {
   return objects(file.data['vectors']).map((vector) => ({
-    id: String(vector['id']),
+    id: textOf(vector['id']),
     weight: 'few',
     play: (options) => playVector(file.path, vector, options),
   }));
@@ -74,9 +74,11 @@ async function playSteps(scene: Scene, vector: JsonObject, tickMs: number): Prom
     const found = await playStep(scene, vector, step, started, tickMs);
     const ticks = (performance.now() - startedAt) / tickMs;
     const { minTicks, maxTicks } = step;
-    if (typeof minTicks === 'number' && ticks < minTicks) found.push(`took ${ticks.toFixed(1)} ticks, at least ${minTicks}`);
-    if (typeof maxTicks === 'number' && ticks > maxTicks) found.push(`took ${ticks.toFixed(1)} ticks, at most ${maxTicks}`);
-    differences.push(...found.map((text) => `step ${index + 1} (${String(step['op'])}): ${text}`));
+    if (typeof minTicks === 'number' && ticks < minTicks)
+      found.push(`took ${ticks.toFixed(1)} ticks, at least ${minTicks}`);
+    if (typeof maxTicks === 'number' && ticks > maxTicks)
+      found.push(`took ${ticks.toFixed(1)} ticks, at most ${maxTicks}`);
+    differences.push(...found.map((text) => `step ${index + 1} (${textOf(step['op'])}): ${text}`));
   }
   return differences;
 }
@@ -110,16 +112,16 @@ async function playStep(
       const { plugin, method, params, timeout } = step;
       const timeoutMs = typeof timeout === 'number' ? timeout * tickMs : undefined;
       const given = isJsonObject(params) ? (expandInput(params) as JsonObject) : undefined;
-      const request = scene.host.request(String(plugin), String(method), given, timeoutMs);
+      const request = scene.host.request(textOf(plugin), textOf(method), given, timeoutMs);
       return judge(await settle(request.then((result) => ({ result }))), step['expect'], scene);
     }
     case 'await': {
-      const running = started.get(String(step['of']));
+      const running = started.get(textOf(step['of']));
       if (running === undefined) return [`nothing started as ${show(step['of'])}`];
       return judge(await running.outcome, step['expect'] ?? running.expect, scene);
     }
     case 'cancel':
-      started.get(String(step['of']))?.controller.abort();
+      started.get(textOf(step['of']))?.controller.abort();
       return [];
     case 'sleep':
       await sleep(Number(step['ticks']) * tickMs);
@@ -155,14 +157,14 @@ function start(scene: Scene, step: JsonObject): Started {
 }
 
 async function callTool(scene: Scene, step: JsonObject, controller: AbortController): Promise<unknown> {
-  const tool = scene.findTool(String(step['tool']));
+  const tool = scene.findTool(textOf(step['tool']));
   if (tool === undefined) throw new Error(`no tool ${show(step['tool'])}`);
   return await tool.call(toInput(step), toContext(step, controller, scene));
 }
 
 async function askHooks(scene: Scene, step: JsonObject, controller: AbortController): Promise<unknown> {
   const context = toContext(step, controller, scene);
-  const decision = await scene.hooks.runBeforeTool({ tool: String(step['tool']), input: toInput(step), context });
+  const decision = await scene.hooks.runBeforeTool({ tool: textOf(step['tool']), input: toInput(step), context });
   return decision.kind === 'continue'
     ? { decision: 'continue' }
     : { decision: decision.kind, reason: `${decision.hook}: ${decision.reason}` };
@@ -205,7 +207,9 @@ function judge(outcome: Outcome, expect: unknown, scene: Scene): string[] {
 }
 
 async function check(scene: Scene, step: JsonObject, tickMs: number): Promise<string[]> {
-  const unknown = Object.keys(step).filter((key) => !isCheck(key) && !['op', 'within', 'note', 'minTicks', 'maxTicks'].includes(key));
+  const unknown = Object.keys(step).filter(
+    (key) => !isCheck(key) && !['op', 'within', 'note', 'minTicks', 'maxTicks'].includes(key),
+  );
   if (unknown.length > 0) return [`unknown checks ${unknown.join(', ')}`];
   const until = performance.now() + Number(step['within'] ?? 0) * tickMs;
   for (;;) {

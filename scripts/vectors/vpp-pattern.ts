@@ -110,7 +110,7 @@ function mismatchOperator(
     }
     case '$repeat': {
       if (!isJsonObject(operand)) throw new Error('$repeat needs unit and count');
-      const expected = String(operand['unit']).repeat(Number(operand['count']));
+      const expected = textOf(operand['unit']).repeat(Number(operand['count']));
       return value === expected ? undefined : `${path}: expected a repetition of length ${expected.length}`;
     }
     default:
@@ -119,11 +119,7 @@ function mismatchOperator(
 }
 
 /** Patterns that match, in order, some of the values; the first that finds no place. */
-export function missingInOrder(
-  patterns: readonly unknown[],
-  values: readonly unknown[],
-  places: Places,
-): unknown | undefined {
+export function missingInOrder(patterns: readonly unknown[], values: readonly unknown[], places: Places): unknown {
   let next = 0;
   for (const pattern of patterns) {
     while (next < values.length && mismatch(pattern, values[next], places) !== undefined) next += 1;
@@ -139,6 +135,11 @@ function toPlain(value: unknown): unknown {
 
 function differs(path: string, expected: unknown, value: unknown): string {
   return `${path}: expected ${show(expected)}, got ${show(value)}`;
+}
+
+/** A text as it is; anything else as JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
 export function show(value: unknown): string {

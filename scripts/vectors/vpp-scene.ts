@@ -14,7 +14,7 @@ import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import type { Tool } from '../../src/protocol/tool.ts';
 import type { PluginEvent } from '../../src/protocol/vpp.ts';
 import { createToolRegistry } from '../../src/tools/registry.ts';
-import { fillPlaces, type Places } from './vpp-pattern.ts';
+import { fillPlaces, type Places, textOf } from './vpp-pattern.ts';
 
 export interface LogRecord {
   readonly level: LogLevel;
@@ -66,7 +66,7 @@ export async function createScene({ file, vector, tickMs }: SceneOptions): Promi
     process.execPath,
     script,
     file,
-    String(vector['id']),
+    textOf(vector['id']),
     '--plugin',
     key,
     '--tick',
@@ -175,18 +175,18 @@ function readSettings(
   }
   const added = isJsonObject(vector['hostEnv']) ? vector['hostEnv'] : {};
   const environment: { [name: string]: string | undefined } = { ...process.env };
-  for (const [name, value] of Object.entries(added)) environment[name] = String(value);
+  for (const [name, value] of Object.entries(added)) environment[name] = textOf(value);
   return { ...settings, environment };
 }
 
 async function layOut(vector: JsonObject, tmp: string, commandOf: (key: string) => string[]): Promise<void> {
   for (const dir of Array.isArray(vector['dirs']) ? vector['dirs'] : []) {
-    await mkdir(path.join(tmp, String(dir)), { recursive: true });
+    await mkdir(path.join(tmp, textOf(dir)), { recursive: true });
   }
   const launchers = isJsonObject(vector['launchers']) ? vector['launchers'] : {};
   for (const [place, key] of Object.entries(launchers)) {
     const target = path.join(tmp, place);
-    const words = commandOf(String(key)).map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+    const words = commandOf(textOf(key)).map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
     await mkdir(path.dirname(target), { recursive: true });
     await writeFile(target, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`);
     await chmod(target, 0o755);
@@ -196,12 +196,12 @@ async function layOut(vector: JsonObject, tmp: string, commandOf: (key: string) 
 function toDeclaration(plugin: JsonObject, places: Places, commandOf: (key: string) => string[]): PluginDeclaration {
   const filled = fillPlaces({ ...plugin, script: null }, places) as JsonObject;
   const { name, required, cwd, restart, env_policy, cancel } = filled;
-  const command = Array.isArray(filled['command']) ? filled['command'].map(String) : commandOf(keyOf(plugin));
+  const command = Array.isArray(filled['command']) ? filled['command'].map(textOf) : commandOf(keyOf(plugin));
   const env = isJsonObject(filled['env']) ? filled['env'] : undefined;
   return {
-    name: String(name),
+    name: textOf(name),
     command,
-    ...(env === undefined ? {} : { env: Object.fromEntries(Object.entries(env).map(([k, v]) => [k, String(v)])) }),
+    ...(env === undefined ? {} : { env: Object.fromEntries(Object.entries(env).map(([k, v]) => [k, textOf(v)])) }),
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(typeof required === 'boolean' ? { required } : {}),
     ...(restart === 'never' || restart === 'on-failure' ? { restart } : {}),
@@ -211,7 +211,7 @@ function toDeclaration(plugin: JsonObject, places: Places, commandOf: (key: stri
 }
 
 function toNative(native: JsonObject): NativePlugin {
-  const name = String(native['name']);
+  const name = textOf(native['name']);
   const vetoes = isJsonObject(native['hook']) ? native['hook'] : undefined;
   return {
     name,
@@ -220,18 +220,19 @@ function toNative(native: JsonObject): NativePlugin {
       for (const tool of objects(native['tools'])) {
         const description = typeof tool['description'] === 'string' ? tool['description'] : '';
         const input_schema = { type: 'object' };
-        registry.registerTool({ name: String(tool['name']), description, input_schema, call: () => 'native' });
+        registry.registerTool({ name: textOf(tool['name']), description, input_schema, call: () => 'native' });
       }
       if (vetoes === undefined) return;
       registry.registerHooks({
         name,
-        beforeTool: ({ tool }) => (Object.hasOwn(vetoes, tool) ? { abort: String(vetoes[tool]) } : undefined),
+        beforeTool: ({ tool }) => (Object.hasOwn(vetoes, tool) ? { abort: textOf(vetoes[tool]) } : undefined),
       });
     },
   };
 }
 
-function recordLogs(logs: LogRecord[]): Logger {
+/** A logger that keeps every line as data. */
+export function recordLogs(logs: LogRecord[]): Logger {
   const at =
     (level: LogLevel): Logger[LogLevel] =>
     (message, fields) =>
@@ -258,7 +259,7 @@ async function findScript(file: string): Promise<string> {
 }
 
 export function keyOf(plugin: JsonObject): string {
-  return String(plugin['key'] ?? plugin['name']);
+  return textOf(plugin['key'] ?? plugin['name']);
 }
 
 export function objects(value: unknown): readonly JsonObject[] {

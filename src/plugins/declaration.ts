@@ -2,6 +2,7 @@ import type { EnvironmentPolicy } from '../transport/environment.ts';
 
 /** Whether a plugin that fails after it was ready is started again. */
 export type RestartPolicy = 'never' | 'on-failure';
+export const restartPolicies: readonly RestartPolicy[] = ['never', 'on-failure'];
 
 /** A plugin to start: inline configuration or a manifest (plugin-protocol section 12). */
 export interface PluginDeclaration {

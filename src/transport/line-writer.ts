@@ -38,9 +38,12 @@ export interface WriteFailure {
 export interface LineWriter {
   /** Nothing more is taken: it failed, or `finish` was called and is through. */
   readonly isClosed: boolean;
+  readonly queuedBytes: number;
   write(line: OutgoingLine): void;
   /** Takes a line out that was not begun; a begun one is finished. */
   skip(line: OutgoingLine): void;
+  /** Waits until everything queued is written, it failed, or the limit has passed. Never rejects. */
+  flushed(limitMs: number): Promise<void>;
   /** Writes what is queued and ends the stream; after `limitMs` it gives up the rest and closes it anyway. Never rejects. */
   finish(limitMs: number): Promise<void>;
   /** Forgets everything and releases its timer; the stream is left alone. */
@@ -167,16 +170,19 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     onIdle?.();
   }
 
+  async function flushed(limitMs: number): Promise<void> {
+    if (isClosed || !(isWriting || isScheduled || head < queue.length)) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      onIdle = resolve;
+      timer = setTimeout(resolve, limitMs);
+    });
+    clearTimeout(timer);
+    onIdle = undefined;
+  }
+
   async function finish(limitMs: number): Promise<void> {
-    if (!isClosed && (isWriting || isScheduled || head < queue.length)) {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        onIdle = resolve;
-        timer = setTimeout(resolve, limitMs);
-      });
-      clearTimeout(timer);
-      onIdle = undefined;
-    }
+    await flushed(limitMs);
     const isStuck = isWriting;
     dispose();
     // why: `end` would wait behind the write that nobody reads
@@ -188,8 +194,12 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     get isClosed() {
       return isClosed;
     },
+    get queuedBytes() {
+      return queuedBytes;
+    },
     write,
     skip,
+    flushed,
     finish,
     dispose,
   };

@@ -1,11 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from '../protocol/deps.ts';
 import { describeError, EngineError, messageOf } from '../protocol/error.ts';
-import { parseMessage, rpcCodes, type RpcErrorObject, type RpcId, type RpcInvalid } from '../protocol/jsonrpc.ts';
-import { createLineReader, toLine } from '../protocol/lines.ts';
+import { rpcCodes, type RpcErrorObject, type RpcId } from '../protocol/jsonrpc.ts';
+import { toLine } from '../protocol/lines.ts';
 import { createWindowGate } from './flood-gate.ts';
 import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
 import { createPendingCalls, type PendingCall } from './pending-calls.ts';
+import { createRpcIntake } from './rpc-intake.ts';
 import { formatSeconds } from './duration.ts';
 
 export interface RpcLimits {
@@ -94,15 +95,24 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     elapsed,
     onFailure: onWriteFailure,
   });
-  const reader = createLineReader({ onLine, onBrokenText, onTooLong }, limits.maxLineBytes);
-  const invalidGate = createWindowGate(limits.invalidLinesPerMinute, 60_000, elapsed);
-  const unmatchedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
+  const intake = createRpcIntake({
+    limits,
+    logger,
+    elapsed,
+    onAnswer,
+    onBrokenAnswer: (id, detail) => failCall(id, (call) => invalidResult(call.method, detail)),
+    onTooLongAnswer: (id) =>
+      failCall(id, () =>
+        pluginError(`${label} sent a line longer than ${limits.maxLineBytes} bytes`, 'invalid_answer'),
+      ),
+    onRequest: answer,
+    onNotification: options.onNotification,
+  });
   const droppedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
 
   let nextId = 1;
   let isOpen = true;
   let isDead = false;
-  let invalidLines = 0;
   let queuedAnswers = 0;
   const onAnswerBegun = (): void => void (queuedAnswers -= 1);
 
@@ -206,76 +216,25 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     );
   }
 
-  function onLine(text: string): void {
-    if (text === '') return;
-    const message = parseMessage(text);
-    switch (message.kind) {
-      case 'response':
-        onResponse(message.id, message.error, message.error === undefined ? message.result : undefined);
-        return;
-      case 'notification':
-        options.onNotification(message.method, message.params);
-        return;
-      case 'request':
-        answer(message.id, message.method);
-        return;
-      case 'invalid':
-        if (message.reason === 'no JSON' && isBlank(text)) return;
-        onInvalid(message);
-    }
-  }
-
-  function onResponse(id: RpcId | null, error: RpcErrorObject | undefined, result: unknown): void {
-    if (typeof id !== 'number') {
-      if (unmatchedGate.admit()) logger.warn(`response with unexpected id: ${JSON.stringify(id)}`);
-      return;
-    }
+  /** False when no call waits for this answer. */
+  function onAnswer(id: number, error: RpcErrorObject | undefined, result: unknown): boolean {
     const call = pending.get(id);
     // why: an answer to a request that was not written yet is a guess, and must not be kept for it
-    if (call === undefined || !call.isBegun) {
-      if (unmatchedGate.admit()) logger.debug(`late or unknown response ${id}`);
-      return;
-    }
+    if (call === undefined || !call.isBegun) return false;
     pending.take(id);
     if (error === undefined) call.accept(result);
     else {
       const message = `${label} returned an error: ${error.message} (code ${error.code})`;
       call.reject(pluginError(message, 'remote', { data: { code: error.code } }));
     }
+    return true;
   }
 
-  function onInvalid(message: RpcInvalid): void {
-    logInvalid(message.detail);
-    if (message.isAnswer && typeof message.id === 'number') failCall(message.id, message.detail);
-  }
-
-  function failCall(id: number, detail: string): void {
+  function failCall(id: number, toError: (call: PendingCall<Tag>) => EngineError): void {
     const call = pending.get(id);
     if (call === undefined || !call.isBegun) return;
     pending.take(id);
-    call.reject(invalidResult(call.method, detail));
-  }
-
-  function logInvalid(detail: string): void {
-    invalidLines += 1;
-    if (!invalidGate.admit()) return;
-    const suppressed = invalidGate.takeSuppressed();
-    const text = `ignoring invalid line from plugin: ${detail}`;
-    if (suppressed === 0) logger.warn(text);
-    else logger.warn(text, { suppressed });
-  }
-
-  function onBrokenText(): void {
-    logInvalid('not valid UTF-8');
-  }
-
-  function onTooLong(head: string): void {
-    logInvalid(`line longer than ${limits.maxLineBytes} bytes`);
-    const id = answeredId(head);
-    const call = id === undefined ? undefined : pending.get(id);
-    if (call === undefined || !call.isBegun) return;
-    pending.take(call.id);
-    call.reject(pluginError(`${label} sent a line longer than ${limits.maxLineBytes} bytes`, 'invalid_answer'));
+    call.reject(toError(call));
   }
 
   function answer(id: RpcId, method: string): void {
@@ -313,7 +272,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   }
 
   function onEnd(): void {
-    reader.end();
+    intake.reader.end();
     disconnect('output_ended');
   }
 
@@ -322,7 +281,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     disconnect('output_ended');
   }
 
-  output.on('data', reader.push);
+  output.on('data', intake.reader.push);
   output.on('end', onEnd);
   output.on('close', onEnd);
   // why: never taken off again, because an error nobody listens to would end the host
@@ -339,7 +298,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
       return isOpen;
     },
     get invalidLines() {
-      return invalidLines;
+      return intake.invalidLines;
     },
     request,
     notify,
@@ -347,7 +306,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     prolong: (id) => pending.prolong(id),
     close: () => void (isOpen = false),
     fail(data) {
-      reader.end();
+      intake.reader.end();
       isDead = true;
       isOpen = false;
       const extra = { data };
@@ -357,23 +316,9 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     dispose() {
       writer.dispose();
       pending.dispose();
-      output.off('data', reader.push);
+      output.off('data', intake.reader.push);
       output.off('end', onEnd);
       output.off('close', onEnd);
     },
   };
-}
-
-/** White space only, as text; a byte order mark is none. */
-function isBlank(text: string): boolean {
-  return text.trim() === '' && !text.includes('\ufeff');
-}
-
-const answerHead =
-  /^\s*\{\s*(?:"jsonrpc"\s*:\s*"[^"\\]*"\s*,\s*)?"id"\s*:\s*(\d{1,16})\s*,\s*(?:"jsonrpc"\s*:\s*"[^"\\]*"\s*,\s*)?"(?:result|error)"\s*:/;
-
-/** The id of an answer, judged by the beginning of its line. */
-function answeredId(head: string): number | undefined {
-  const id = answerHead.exec(head)?.[1];
-  return id === undefined ? undefined : Number(id);
 }
