@@ -81,7 +81,7 @@ function messageIn(body: string): string | undefined {
 }
 
 /** The first text among `error.message`, `error`, `message` and `detail`. */
-export function errorTextOf(data: unknown): string | undefined {
+function errorTextOf(data: unknown): string | undefined {
   if (!isJsonObject(data)) return undefined;
   const { error, message, detail } = data;
   const nested = isJsonObject(error) ? error['message'] : undefined;

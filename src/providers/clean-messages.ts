@@ -13,9 +13,9 @@ export interface CleanTurn {
 }
 
 /** Stands for a user turn that must be there but has no text. */
-export const emptyTurnText = '(no text)';
+const emptyTurnText = '(no text)';
 /** Stands for the content of a tool result that has none. */
-export const emptyResultText = '(no output)';
+const emptyResultText = '(no output)';
 
 /**
  * The messages of a request as an HTTP provider may send them (agent-runtime 18.16): thinking and blank blocks are

@@ -27,7 +27,7 @@ export const defaultHttpLimits: HttpLimits = {
 };
 
 /** Keys of an `extra.limits` table and what they set. */
-export const limitKeys: ReadonlyMap<string, keyof HttpLimits> = new Map([
+const limitKeys: ReadonlyMap<string, keyof HttpLimits> = new Map([
   ['request_ms', 'requestMs'],
   ['stream_ms', 'streamMs'],
   ['silence_ms', 'silenceMs'],

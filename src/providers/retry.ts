@@ -4,7 +4,7 @@ import { EngineError, isRetryable, toEngineError } from '../protocol/error.ts';
 /** Longest wait before one retry. Source: agent-runtime section 15. */
 export const maxRetryDelayMs = 60_000;
 /** Longest `Retry-After` that is believed. */
-export const maxRetryAfterMs = 3_600_000;
+const maxRetryAfterMs = 3_600_000;
 
 const decimalSeconds = /^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 // the three forms of RFC 9110: IMF-fixdate, RFC 850, asctime

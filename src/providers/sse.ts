@@ -15,7 +15,7 @@ export interface EventStreamReader {
 }
 
 /** Longest event, in characters. Source: reliability AG7. */
-export const maxEventLength = 16 * 1024 * 1024;
+const maxEventLength = 16 * 1024 * 1024;
 
 /**
  * Reads a stream of server-sent events: LF, CR or CRLF, split anywhere, also inside a character.
