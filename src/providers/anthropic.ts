@@ -26,7 +26,7 @@ export function createAnthropicProvider(
   const key = resolveApiKey(settings, deps.env);
   const needsKey = flag(settings.extra, 'require_api_key', true);
   const usesBearer = usesBearerToken(settings.extra, key);
-  const workspace = workspaceOf(settings.extra, deps.env);
+  const { workspace_id: workspace } = { ...anthropicExtraFrom(deps.env), ...settings.extra };
   const configured = extraHeaders(settings.extra);
   const signedThinking = createSignedThinkingCache(thoughtOf);
   const defaultModel = toAnthropicModel(settings.defaultModel ?? '', anthropicDefaultModel);
@@ -34,7 +34,7 @@ export function createAnthropicProvider(
   function headers(request: CompletionRequest | undefined): Record<string, string> {
     if (key === undefined && needsKey) throw missingKey(settings.name);
     const own: Record<string, string> = { 'anthropic-version': apiVersion };
-    if (workspace !== undefined) own['anthropic-workspace-id'] = workspace;
+    if (typeof workspace === 'string' && workspace !== '') own['anthropic-workspace-id'] = workspace;
     if (key !== undefined && usesBearer) {
       own['authorization'] = `Bearer ${key}`;
       own['anthropic-beta'] = oauthBeta;
@@ -88,9 +88,8 @@ function usesBearerToken(extra: JsonObject, key: string | undefined): boolean {
   throw new EngineError('config', `\`extra.auth\` must be "bearer" or "api_key", not ${JSON.stringify(auth)}`);
 }
 
-function workspaceOf(extra: JsonObject, env: { readonly [name: string]: string | undefined }): string | undefined {
-  const configured = extra['workspace_id'];
-  if (typeof configured === 'string' && configured !== '') return configured;
-  const value = env['ANTHROPIC_WORKSPACE_ID']?.trim() ?? '';
-  return value === '' ? undefined : value;
+/** The workspace of the environment, for a table that names none. */
+export function anthropicExtraFrom(env: { readonly [name: string]: string | undefined }): JsonObject {
+  const workspace = env['ANTHROPIC_WORKSPACE_ID']?.trim() ?? '';
+  return workspace === '' ? {} : { workspace_id: workspace };
 }

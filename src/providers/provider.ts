@@ -1,8 +1,8 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
-import { isJsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
-import { createAnthropicProvider } from './anthropic.ts';
+import { anthropicExtraFrom, createAnthropicProvider } from './anthropic.ts';
 import type { Fetch } from './http.ts';
 import { createOllamaProvider, createOpenaiProvider } from './openai.ts';
 import { createScriptedProvider } from './scripted.ts';
@@ -27,13 +27,15 @@ export interface ProviderKind {
   readonly keyVariable?: string;
   /** Keys of its table besides those that every kind knows. */
   readonly ownKeys?: readonly string[];
+  /** Options of `extra` that the environment gives when the table does not; a thread has no environment of its own. */
+  extraFrom?(env: ProviderDeps['env']): JsonObject;
   /** @throws EngineError `config` for settings it cannot work with; does no I/O */
   open(settings: ProviderSettings, deps: ProviderDeps): Provider;
 }
 
 /** The kind table: a new provider is one file and one line here. */
 export const providerKinds: ReadonlyMap<string, ProviderKind> = new Map<string, ProviderKind>([
-  ['anthropic', { keyVariable: 'ANTHROPIC_API_KEY', open: createAnthropicProvider }],
+  ['anthropic', { keyVariable: 'ANTHROPIC_API_KEY', extraFrom: anthropicExtraFrom, open: createAnthropicProvider }],
   ['openai', { keyVariable: 'OPENAI_API_KEY', open: createOpenaiProvider }],
   ['ollama', { open: createOllamaProvider }],
   ['mock', { ownKeys: ['script', 'stream_words', 'supports_json_schema'], open: openMock }],

@@ -13,7 +13,7 @@ export interface ResolvedModel {
   /** Empty = the provider's default model. */
   readonly model: string;
   readonly contextWindow: number | undefined;
-  /** The provider as data, key included, for a run in another thread; absent for one that was given as an object. */
+  /** The provider as data, key included, for a run in another thread; absent for an object that cannot cross. */
   readonly ref: ProviderRef | undefined;
 }
 
@@ -40,6 +40,8 @@ export interface Providers {
    * @throws EngineError `config` for an unknown provider
    */
   resolve(model?: ModelRef | string, defaultProvider?: string): ResolvedModel;
+  /** Their names, in order; makes none of them. */
+  names(): readonly string[];
   list(): readonly ProviderSummary[];
   /**
    * Environment variables that configured providers read keys from, set or not. Child processes must not get them
@@ -68,7 +70,7 @@ export function createProviders(tables: ProviderTables | undefined, deps: Provid
         settings: undefined,
         contextWindow: options?.contextWindow,
         provider: () => provider,
-        ref: undefined,
+        ref: provider.ref === undefined ? undefined : () => provider.ref?.(),
       });
     },
     resolve: (model, defaultProvider) => {
@@ -83,6 +85,7 @@ export function createProviders(tables: ProviderTables | undefined, deps: Provid
         ref: entry.ref?.(),
       };
     },
+    names: () => [...entries.keys()],
     list: () => [...entries].map(([name, entry]) => summarise(name, entry, deps)),
     keyVariables: () => {
       const names = [...entries.values()].map((entry) => entry.settings?.keyVariable);
@@ -96,7 +99,7 @@ interface Entry {
   readonly settings: ProviderSettings | undefined;
   readonly contextWindow: number | undefined;
   readonly provider: () => Provider;
-  readonly ref: (() => ProviderRef) | undefined;
+  readonly ref: (() => ProviderRef | undefined) | undefined;
 }
 
 function entriesOf(tables: ProviderTables | undefined): readonly (readonly [string, ProviderTable])[] {
@@ -119,7 +122,8 @@ function createEntry(name: string, table: ProviderTable, deps: ProviderDeps): En
     // why: the environment of this process is not the thread's to read, so the key travels with the job that needs it
     ref: () => {
       const key = resolveApiKey(settings, deps.env);
-      return { name, kind: kindName, options: key === undefined ? options : { ...options, api_key: key } };
+      const extra = { ...kind.extraFrom?.(deps.env), ...settings.extra };
+      return { name, kind: kindName, options: { ...options, extra, ...(key === undefined ? {} : { api_key: key }) } };
     },
   };
 }

@@ -114,14 +114,27 @@ test('a key of the table wins over the variable, an empty one does not count, an
   ]);
 });
 
-test('a registered provider takes part, and has no reference for a thread', () => {
+test('a registered provider takes part; it crosses to a thread only when it can tell itself as data', () => {
   const providers = createProviders({ mock: {} }, testDeps());
   const own = createScriptedProvider({ script: [], name: 'own', default_model: 'tiny' });
 
   providers.register('own', own, { contextWindow: 10 });
 
-  expect(providers.resolve('own/x')).toEqual({ provider: own, model: 'x', contextWindow: 10, ref: undefined });
-  expect(providers.list().at(-1)).toMatchObject({ name: 'own', kind: 'object', default_model: 'tiny' });
+  expect(providers.resolve('own/x')).toEqual({ provider: own, model: 'x', contextWindow: 10, ref: own.ref?.() });
+  const { ref: _ref, ...bound } = own;
+  providers.register('bound', bound);
+  expect(providers.resolve('bound/x').ref).toBeUndefined();
+  expect(providers.names()).toEqual(['mock', 'own', 'bound']);
+  expect(providers.list().at(1)).toMatchObject({ name: 'own', kind: 'object', default_model: 'tiny' });
+});
+
+test('what the environment decides travels with the reference', () => {
+  const env = { ANTHROPIC_API_KEY: 'sk-ant-1', ANTHROPIC_WORKSPACE_ID: 'wrk_1' };
+  const refOf = (extra: { [key: string]: string }) =>
+    createProviders({ anthropic: { extra } }, testDeps({ env })).resolve('anthropic/').ref;
+
+  expect(refOf({})?.options).toEqual({ api_key: 'sk-ant-1', extra: { workspace_id: 'wrk_1' } });
+  expect(refOf({ workspace_id: 'mine' })?.options).toMatchObject({ extra: { workspace_id: 'mine' } });
 });
 
 test('a registered kind is made like a built-in one', () => {
