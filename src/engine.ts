@@ -14,15 +14,21 @@ import {
   toRunLimits,
 } from './engine/options.ts';
 import type { RunHandle } from './engine/run-handle.ts';
+import { createContributions } from './engine/contributions.ts';
+import { openHosts } from './engine/hosts.ts';
 import { createModels } from './engine/models.ts';
 import { createRuns, type RunRequest, type StartedRun } from './engine/runs.ts';
 import { openSetup } from './engine/setup.ts';
+import { createEngineTools } from './engine/tools.ts';
+import type { McpHost } from './mcp/host-options.ts';
+import type { PluginHost } from './plugins/host.ts';
 import { type AgentInput, type AgentOutcome, type AgentSpec, defineAgent } from './protocol/agent.ts';
 import { silentLogger } from './protocol/deps.ts';
 import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
 import { projectPaths } from './store/paths.ts';
+import type { Tool } from './protocol/tool.ts';
 import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import { createRunPool } from './workers/run-pool.ts';
@@ -34,6 +40,8 @@ export interface Engine extends AsyncDisposable {
   readonly tools: ToolRegistry;
   readonly agents: AgentRegistry;
   readonly providers: Providers;
+  readonly plugins: PluginHost;
+  readonly mcp: McpHost;
   /** Absolute. */
   readonly root: string;
   /** Parts of the project that are left out because nobody trusted them; `vibe-bus trust` does. */
@@ -90,8 +98,19 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const { runThreads: threads, runsPerThread } = options;
   const runPool = options.runPool ?? createRunPool({ threads, runsPerThread, logger });
   const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
-  for (const tool of options.tools ?? []) tools.register(tool);
+  const secretNames = models.providers.keyVariables();
+  const engineTools = createEngineTools(options, config, { logger, env, secretNames });
+  const registry = createContributions({
+    bus,
+    tools,
+    agents,
+    hooks,
+    providers: models.providers,
+    place: engineTools.place,
+  });
+  for (const tool of [...engineTools.builtin, ...(options.tools ?? [])]) registry.registerTool(tool);
   await registerAgents(agents, options, root);
+  const hosts = await openHosts(options, setup, { bus, registry, supervisor, clock, logger, env, secretNames });
 
   const runs = createRuns({
     bus,
@@ -121,8 +140,17 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       clock.sleep(options.closeGraceMs ?? 10_000, grace.signal).catch(() => {}), // ended in time
     ]);
     grace.abort();
+    await hosts.stop();
     await supervisor.stop();
+    await engineTools.close();
     if (options.runPool === undefined) await runPool.close();
+  }
+
+  /** A tool given by the embedder runs on the pool when it says where a thread finds it. */
+  function registerPlaced(tool: Tool): { readonly replaced: Tool | undefined } {
+    const replaced = tools.get(tool.name);
+    registry.registerTool(tool);
+    return { replaced };
   }
 
   function startRun(
@@ -136,10 +164,18 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     return runs.start({ spec, message, options: runOptions, ...rest });
   }
 
+  try {
+    await hosts.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     bus,
     hooks,
-    tools,
+    tools: { ...tools, register: registerPlaced },
+    plugins: hosts.plugins,
+    mcp: hosts.mcp,
     agents,
     providers: models.providers,
     root,

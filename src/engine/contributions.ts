@@ -1,6 +1,6 @@
 import type { Bus } from '../bus/bus.ts';
 import type { Hooks } from '../bus/hooks.ts';
-import type { ContributionRegistry } from '../protocol/contributions.ts';
+import type { PluginRegistry } from '../plugins/tool-placement.ts';
 import type { Tool } from '../protocol/tool.ts';
 import type { Providers } from '../providers/registry.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
@@ -15,7 +15,7 @@ export function createContributions(deps: {
   readonly providers: Providers;
   /** Gives a tool the place it runs in. */
   place(tool: Tool): Tool;
-}): ContributionRegistry {
+}): PluginRegistry {
   return {
     registerTool(tool) {
       const { replaced } = deps.tools.register(deps.place(tool));
@@ -29,6 +29,7 @@ export function createContributions(deps: {
       }
       return { replaced: replaced !== undefined };
     },
+    findTool: (name) => deps.tools.get(name),
     removeTool: (name, owner) => deps.tools.remove(name, owner),
     registerAgent: (spec) => deps.agents.register(spec),
     registerHooks: (hooks) => void deps.hooks.register(hooks),

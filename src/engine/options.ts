@@ -4,15 +4,17 @@ import type { TrustCheck } from '../config/trust.ts';
 import type { AgentInput, TaskInfo } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
-import type { Json } from '../protocol/json.ts';
 import type { NewId } from '../protocol/ids.ts';
+import type { McpServerInput } from '../protocol/mcp.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Provider } from '../protocol/model.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import type { Permissions, Tool } from '../protocol/tool.ts';
 import type { NativePlugin } from '../plugins/native.ts';
+import type { PluginHostSettings } from '../plugins/settings.ts';
 import type { PluginDeclaration } from '../plugins/declaration.ts';
 import type { Approver } from '../tools/approvals.ts';
+import type { McpHostOptions } from '../mcp/host-options.ts';
 import type { ToolTrace } from '../tools/output.ts';
 import type { RunPool } from '../workers/run-pool.ts';
 
@@ -85,9 +87,6 @@ export interface ContinuationOptions extends RunOptions {
   };
 }
 
-/** One record of `mcp.json`; checked when the engine opens. */
-export type McpServerInput = { readonly name: string } & { readonly [field: string]: Json };
-
 /** Decides about a project's own programs, providers and policy; asked once, with what it is about. */
 export type TrustDecision = boolean | ((check: TrustCheck) => boolean | Promise<boolean>);
 
@@ -118,12 +117,16 @@ export interface EngineOptions extends RunLimits {
   readonly providers?: { readonly [name: string]: Provider };
   /** Plugin programs declared here are trusted. */
   readonly plugins?: readonly PluginDeclaration[];
+  /** Figures of the plugin protocol: times, restarts, limits. */
+  readonly pluginSettings?: Omit<PluginHostSettings, 'environment' | 'secretNames'>;
   /** Plugins that live in this process. */
   readonly nativePlugins?: readonly NativePlugin[];
   /** MCP servers as in `mcp.json`; declared here they are trusted. */
   readonly mcpServers?: readonly McpServerInput[];
   /** What tools may do. Default: read, write and execute, no network. */
   readonly permissions?: Partial<Permissions>;
+  /** Answers what MCP servers ask the user for; absent: every such request is declined. */
+  readonly onElicitation?: McpHostOptions['onElicitation'];
   readonly approver?: Approver;
   readonly budget?: BudgetLimits;
   /** Placement of runs that name none. Default `inline`. */

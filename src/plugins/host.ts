@@ -3,6 +3,7 @@ import { describeError, EngineError, messageOf, toEngineError } from '../protoco
 import type { JsonObject } from '../protocol/json.ts';
 import type { PluginEvent, PluginRecord } from '../protocol/vpp.ts';
 import { toHookSet, toTool } from './adapt.ts';
+import type { PluginConnection } from './client.ts';
 import type { PluginDeclaration } from './declaration.ts';
 import { collectContributions, type NativeContributions, type NativePlugin, toNativeRecord } from './native.ts';
 import { createPluginSlot, type PluginSlot, type SlotState } from './plugin-slot.ts';
@@ -17,6 +18,8 @@ export interface PluginHostOptions extends PluginHostSettings {
   readonly projectRoot: string;
   /** The children, on disk, for the next start after a crash. Default: none. */
   readonly ledger?: { add(pid: number): void; remove(pid: number): void };
+  /** Takes each open connection over, to put itself in front of it: an actor does. */
+  readonly own?: (connection: PluginConnection) => PluginConnection;
   publish(event: PluginEvent): void;
 }
 
@@ -145,6 +148,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       ledger: options.ledger,
       publish,
       onToolsReplaced: placeTools,
+      own: options.own,
     });
   }
 

@@ -13,6 +13,8 @@ export interface SlotDeps extends Omit<ConnectionDeps, 'onToolsChanged' | 'publi
   readonly settings: ResolvedSettings;
   readonly logger: Logger;
   publish(event: PluginEvent): void;
+  /** Takes an open connection over, to put itself in front of it. */
+  readonly own?: ((connection: PluginConnection) => PluginConnection) | undefined;
   /** The tools of this plugin are others now: register them anew. */
   onToolsReplaced(): void;
 }
@@ -63,7 +65,8 @@ export function createPluginSlot(declaration: PluginDeclaration, deps: SlotDeps)
   }
 
   async function open(signal: AbortSignal): Promise<PluginConnection> {
-    return await openConnection(declaration, { ...deps, onToolsChanged: () => void refreshTools() }, signal);
+    const opened = await openConnection(declaration, { ...deps, onToolsChanged: () => void refreshTools() }, signal);
+    return deps.own?.(opened) ?? opened;
   }
 
   async function start(signal?: AbortSignal): Promise<void> {

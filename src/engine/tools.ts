@@ -1,0 +1,46 @@
+import type { Config } from '../config/schema.ts';
+import type { Logger } from '../protocol/deps.ts';
+import type { Tool } from '../protocol/tool.ts';
+import { createBuiltinTools } from '../tools/builtin.ts';
+import { toPooledTool } from '../workers/pooled-tool.ts';
+import { createToolPool, type ToolPool } from '../workers/tool-pool.ts';
+import type { EngineOptions } from './options.ts';
+
+/** The tool threads of an engine, and the tools it comes with. */
+export interface EngineTools {
+  /** A tool with its calls on the pool where it may run there, else the tool itself. */
+  place(tool: Tool): Tool;
+  readonly builtin: readonly Tool[];
+  readonly pool: () => ToolPool | undefined;
+  close(): Promise<void>;
+}
+
+export function createEngineTools(
+  options: EngineOptions,
+  config: Config,
+  deps: { readonly logger: Logger; readonly env: NodeJS.ProcessEnv; readonly secretNames: readonly string[] },
+): EngineTools {
+  const security = config.security ?? {};
+  let pool: ToolPool | undefined;
+
+  // why: an engine whose tools all live on the main thread starts no thread
+  const openPool = (): ToolPool =>
+    (pool ??= createToolPool({ logger: deps.logger, threads: options.toolThreads ?? config.limits?.tool_threads }));
+
+  return {
+    place: (tool) => (tool.worker === undefined || tool.is_mutating === true ? tool : toPooledTool(tool, openPool())),
+    builtin:
+      options.bare === true
+        ? []
+        : createBuiltinTools({
+            bash: {
+              checkCommand: () => ({ allow: true }),
+              env: deps.env,
+              secretNames: deps.secretNames,
+              ...(security.command_timeout_secs === undefined ? {} : { timeoutSecs: security.command_timeout_secs }),
+            },
+          }),
+    pool: () => pool,
+    close: async () => await pool?.close(),
+  };
+}

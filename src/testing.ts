@@ -1,0 +1,5 @@
+// The public surface of `vibe-bus/testing`: fakes that keep the contract of the real thing.
+export { createScriptedProvider, type ScriptedData, type ScriptedProvider } from './providers/scripted.ts';
+export { createManualClock, type ManualClock } from './testing/manual-clock.ts';
+export { createRecorder, type EventRecorder } from './testing/recorder.ts';
+export { silentLogger } from './protocol/deps.ts';
