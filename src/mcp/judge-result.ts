@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, ownValue } from '../protocol/
 import { type McpEra, mcpLegacyVersions, type McpTransportKind } from '../protocol/mcp.ts';
 import { handoverKeys } from './envelope.ts';
 import { invalidResult, listError } from './errors.ts';
-import { normaliseResult, readTools } from './normalise.ts';
+import { normaliseResult, readTools, type ToolRules } from './normalise.ts';
 import { showVersions } from './probe.ts';
 import { readCallResult } from './results.ts';
 
@@ -29,7 +29,9 @@ export function judgeResult(method: string, raw: unknown, era: McpEra, transport
   if (type === 'input_required' && mayAsk.has(method)) return { kind: 'result', result };
   if (type !== 'complete') return fault(invalidResult(method));
   if (method === 'tools/call') return judgeCall(result);
-  if (method === 'tools/list') return judgeToolPage(result, era === 'modern' && transport !== 'stdio');
+  if (method === 'tools/list') {
+    return judgeToolPage(result, { era, checkHeaders: era === 'modern' && transport !== 'stdio' });
+  }
   return { kind: 'result', result };
 }
 
@@ -38,10 +40,10 @@ function judgeCall(result: JsonObject): JudgedResult {
   return { kind: 'result', result: { resultType: 'complete', content: [], _meta: { [handoverKeys.raw]: result } } };
 }
 
-function judgeToolPage(result: JsonObject, checkHeaders: boolean): JudgedResult {
+function judgeToolPage(result: JsonObject, rules: ToolRules): JudgedResult {
   const entries = ownValue(result, 'tools');
   if (!Array.isArray(entries)) return fault(listError('list_invalid', 'the tools are no list'));
-  const { tools, rejected } = readTools(entries, checkHeaders);
+  const { tools, rejected } = readTools(entries, rules);
   const { nextCursor, ...rest } = result;
   // why: null means the end like an absent cursor; another type is judged by who follows the pages
   const cursor = nextCursor === undefined || nextCursor === null ? {} : { nextCursor };

@@ -34,8 +34,8 @@ export function isToolAllowed(
  * step back to the last `*`, so the work is at most pattern times name.
  */
 function matchesPattern(pattern: string, name: string): boolean {
-  const wanted = [...pattern];
-  const given = [...name];
+  const wanted = Array.from(pattern);
+  const given = Array.from(name);
   let at = 0;
   let star = -1;
   let resume = 0;

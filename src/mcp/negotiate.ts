@@ -1,4 +1,4 @@
-import { type ErrorCode, isEngineError } from '../protocol/error.ts';
+import { isEngineError } from '../protocol/error.ts';
 import { type McpServerRecord, mcpModernVersion } from '../protocol/mcp.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { EraVerdict } from './client.ts';
@@ -94,15 +94,13 @@ function refusal(verdict: ProbeVerdict & { kind: 'refuse' }, probeMs: number): E
       return connectError(code, `no answer within ${toSeconds(probeMs)} s.`);
     case 'http_error':
       return httpError(verdict.status ?? 0, verdict.content_type);
-    default:
-      return otherRefusal(code);
+    case 'needs_auth':
+      return mcpError(code, 'Authorization needed: use Connect via OAuth.');
+    case 'auth_forbidden':
+      return mcpError(code, 'The server refused this account.');
+    case 'connect_failed':
+      return connectError(code, 'the connection broke. The program ended or refused before speaking MCP.');
   }
-}
-
-function otherRefusal(code: ErrorCode): Error {
-  if (code === 'needs_auth') return mcpError(code, 'Authorization needed: use Connect via OAuth.');
-  if (code === 'auth_forbidden') return mcpError(code, 'The server refused this account.');
-  return connectError(code, 'the connection broke. The program ended or refused before speaking MCP.');
 }
 
 /** The record rules out the older protocol, and this server knows no other. */

@@ -66,19 +66,25 @@ export interface ToolPage {
   readonly rejected: readonly RejectedTool[];
 }
 
-/** The usable tools of one page. `checkHeaders`: judge the header declarations of HTTP in the modern era too. */
-export function readTools(entries: readonly unknown[], checkHeaders: boolean): ToolPage {
+export interface ToolRules {
+  readonly era: McpEra;
+  /** Judge the header declarations too: they matter on HTTP in the modern era. */
+  readonly checkHeaders: boolean;
+}
+
+/** The usable tools of one page. */
+export function readTools(entries: readonly unknown[], rules: ToolRules): ToolPage {
   const tools: McpToolDefinition[] = [];
   const rejected: RejectedTool[] = [];
   for (const entry of entries) {
-    const tool = readTool(entry, checkHeaders);
+    const tool = readTool(entry, rules);
     if ('reason' in tool) rejected.push(tool);
     else tools.push(tool);
   }
   return { tools, rejected };
 }
 
-function readTool(entry: unknown, checkHeaders: boolean): McpToolDefinition | RejectedTool {
+function readTool(entry: unknown, rules: ToolRules): McpToolDefinition | RejectedTool {
   const name = isJsonObject(entry) ? ownValue(entry, 'name') : undefined;
   const reject = (reason: RejectReason): RejectedTool => ({
     name: typeof name === 'string' ? name.slice(0, 128) : '',
@@ -91,7 +97,7 @@ function readTool(entry: unknown, checkHeaders: boolean): McpToolDefinition | Re
   if (!isJsonObject(inputSchema) || inputSchema['type'] !== 'object') return reject('schema_not_object');
   const reference = checkSchemaReferences(inputSchema);
   if (reference !== undefined) return reject(reference);
-  if (checkHeaders && !checkParameterHeaders(inputSchema)) return reject('header_declaration');
+  if (rules.checkHeaders && !checkParameterHeaders(inputSchema)) return reject('header_declaration');
 
   const outputSchema = ownValue(entry, 'outputSchema');
   const execution = ownValue(entry, 'execution');
@@ -102,7 +108,10 @@ function readTool(entry: unknown, checkHeaders: boolean): McpToolDefinition | Re
     inputSchema,
     ...(isJsonObject(outputSchema) && checkSchemaReferences(outputSchema) === undefined ? { outputSchema } : {}),
     ...annotationsOf(entry),
-    ...(isJsonObject(execution) && taskSupports.has(execution['taskSupport']) ? { execution } : {}),
+    // why: the modern era has no such member, tasks are an extension there
+    ...(rules.era === 'legacy' && isJsonObject(execution) && taskSupports.has(execution['taskSupport'])
+      ? { execution }
+      : {}),
     ...(isJsonObject(meta) ? { _meta: meta } : {}),
   };
 }

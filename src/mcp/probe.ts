@@ -1,4 +1,3 @@
-import type { ErrorCode } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
 import { mcpModernVersion } from '../protocol/mcp.ts';
 
@@ -14,6 +13,14 @@ export type ProbeOutcome =
   /** HTTP only: a status without a JSON-RPC answer in the body. */
   | { readonly kind: 'status'; readonly status: number; readonly content_type: string | undefined };
 
+export type RefuseCode =
+  | 'version_mismatch'
+  | 'connect_timeout'
+  | 'connect_failed'
+  | 'http_error'
+  | 'needs_auth'
+  | 'auth_forbidden';
+
 export type ProbeVerdict =
   | { readonly kind: 'modern'; readonly discover: JsonObject }
   /** `restart`: the process is gone, a new one is taken for legacy without asking. `cause` decides what may be remembered. */
@@ -22,7 +29,7 @@ export type ProbeVerdict =
   | { readonly kind: 'again' }
   | {
       readonly kind: 'refuse';
-      readonly code: ErrorCode;
+      readonly code: RefuseCode;
       /** The versions the server offers; only with `version_mismatch`. */
       readonly offered?: readonly string[];
       readonly status?: number;

@@ -131,7 +131,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
 
   async function send(message: JSONRPCMessage): Promise<void> {
     if (child.exit !== undefined || isStopping || failure !== undefined) throw closedError();
-    writer.write(toOutgoing(toLine(message).slice(0, -1)));
+    writer.write(toOutgoing(toLine(message)));
   }
 
   function receiveLine(line: string): void {

@@ -320,7 +320,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (isClosed) return;
     isClosed = true;
     options.onClosed?.();
-    for (const id of [...pending.keys()]) {
+    for (const id of pending.keys()) {
       pending.get(id)?.abort.abort(options.closedError());
       failAnswer(id, options.closedError());
     }

@@ -73,9 +73,8 @@ export interface McpToolPatterns {
 }
 
 /** What an embedder writes down for a server: the fields of `mcp.json`, only the name and one of `command` and `url` required. */
-export interface McpServerInput {
+export interface McpServerInput extends JsonObject {
   readonly name: string;
-  readonly [field: string]: unknown;
 }
 
 /** Where a record comes from: the user's file, the project's file, or the embedding program. */

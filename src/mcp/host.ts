@@ -1,0 +1,179 @@
+import { withFields } from '../protocol/deps.ts';
+import { messageOf } from '../protocol/error.ts';
+import { projectPaths, userPaths } from '../store/paths.ts';
+import { createServerTester } from './check.ts';
+import { mcpError } from './errors.ts';
+import { watchFiles } from './file-watch.ts';
+import { toHealth } from './health.ts';
+import type { McpHost, McpHostOptions } from './host-options.ts';
+import { createOpener } from './opener.ts';
+import { createPlaces, type Place } from './places.ts';
+import { requireServerRecord } from './record.ts';
+import { updateServerFile } from './server-file.ts';
+import { loadServers, type ServerList } from './servers.ts';
+import { createServerSlot } from './server-slot.ts';
+import { createToolShelf } from './tool-shelf.ts';
+
+/** The MCP servers of one engine. Nothing is read or started before `start`. */
+export function createMcpHost(options: McpHostOptions): McpHost {
+  const { clock, publish, registry } = options;
+  const logger = withFields(options.logger, { target: 'vibe::mcp' });
+  const env = options.env ?? process.env;
+  const opener = createOpener(options, logger, env);
+  const tester = createServerTester({ clock, logger, open: opener.openForTest });
+  const places = createPlaces((entry) => {
+    const { record, source } = entry;
+    const pins = opener.pins();
+    const place: Place = {
+      slot: createServerSlot({
+        record,
+        source,
+        clock,
+        logger,
+        publish,
+        open: (current, signal) => opener.open(current, source, signal),
+        onTools: (list) => place.shelf.update(list),
+      }),
+      shelf: createToolShelf({
+        record,
+        registry,
+        clock,
+        logger,
+        publish,
+        pins,
+        call: async (name, args, callOptions) =>
+          (await place.slot.connection(callOptions.signal)).callTool(name, args, callOptions),
+      }),
+    };
+    return place;
+  });
+  const files = {
+    user: options.configDir === undefined ? undefined : userPaths(options.configDir).mcp,
+    project: projectPaths(options.projectRoot).mcp,
+  };
+  let watching: Disposable | undefined;
+  let applying: Promise<void> = Promise.resolve();
+  let stopping: Promise<void> | undefined;
+
+  async function read(): Promise<ServerList> {
+    return await loadServers({
+      inline: options.records ?? [],
+      projectFile: files.project,
+      trusted: options.trusted,
+      ...(files.user === undefined ? {} : { userFile: files.user }),
+    });
+  }
+
+  /** One after the other: two readings of the files must not be applied in the wrong order. */
+  function reload(): Promise<void> {
+    applying = applying.then(applyFiles);
+    return applying;
+  }
+
+  async function applyFiles(): Promise<void> {
+    if (stopping !== undefined) return;
+    const list = await read();
+    for (const problem of list.problems) logger.warn('mcp.servers.unreadable', { problem: problem.message });
+    await places.apply(list.entries);
+  }
+
+  async function connectEager(): Promise<void> {
+    const eager = places.all().filter((place) => place.shelf.wantsStart());
+    // why: a server that fails has logged and published it; the others must not care
+    await Promise.allSettled(eager.map((place) => place.slot.listTools()));
+  }
+
+  async function change(source: 'user' | 'project', edit: Parameters<typeof updateServerFile>[1]): Promise<void> {
+    const file = files[source];
+    if (file === undefined) throw mcpError('config_invalid', 'there is no folder for the configuration of this user');
+    const saved = await updateServerFile(file, edit, { clock, ...(source === 'user' ? { mode: 0o600 } : {}) });
+    logger.info('mcp.servers.save', { server_count: saved.servers.length });
+    await reload();
+  }
+
+  function split(id: string): { place: Place; tool: string } {
+    const slash = id.indexOf('/');
+    return { place: places.get(slash < 0 ? id : id.slice(0, slash)), tool: slash < 0 ? '' : id.slice(slash + 1) };
+  }
+
+  return {
+    async start() {
+      await opener.prepare();
+      await reload();
+      if (options.watchFiles === true) {
+        const known = [files.user, files.project].filter((file) => file !== undefined);
+        watching = watchFiles(known, () => {
+          reload()
+            .then(connectEager)
+            .catch((error: unknown) => logger.warn('mcp.servers.unreadable', { problem: messageOf(error) }));
+        });
+      }
+      await connectEager();
+    },
+    servers: () => places.infos(),
+    async tools(server, listOptions) {
+      const place = places.get(server);
+      await place.slot.listTools(listOptions);
+      return place.shelf.tools();
+    },
+    knownTools: () => places.all().flatMap((place) => place.shelf.tools()),
+    async load(id, loadOptions = {}) {
+      const started = clock.elapsed();
+      const { place, tool } = split(id);
+      place.slot.allowStart();
+      await place.slot.listTools(loadOptions);
+      return place.shelf.load(tool, started);
+    },
+    unload(id) {
+      const { place, tool } = split(id);
+      place.shelf.unload(tool);
+    },
+    async call(server, tool, args, callOptions = {}) {
+      const connection = await places.get(server).slot.connection(callOptions.signal);
+      return await connection.callTool(tool, args, callOptions);
+    },
+    prompts: async (server, list) =>
+      (await places.get(server).slot.connection(list?.signal)).list('prompts/list', list),
+    resources: async (server, list) =>
+      (await places.get(server).slot.connection(list?.signal)).list('resources/list', list),
+    resourceTemplates: async (server, list) =>
+      (await places.get(server).slot.connection(list?.signal)).list('resources/templates/list', list),
+    prompt: async (server, params, call) =>
+      (await places.get(server).slot.connection(call?.signal)).read('prompts/get', params, call),
+    resource: async (server, uri, call) =>
+      (await places.get(server).slot.connection(call?.signal)).read('resources/read', { uri }, call),
+    test: (record) => tester.test(record),
+    async approve(id) {
+      const { place, tool } = split(id);
+      if (tool === '') {
+        opener.approveStart(place.slot.record());
+        place.slot.allowStart();
+      } else {
+        place.shelf.approve(tool);
+      }
+      await opener.pins().flush();
+    },
+    async save(source, servers) {
+      const names = servers.map((server) => requireServerRecord(server).name);
+      await change(source, () => servers.map((value, index) => ({ name: names[index] ?? '', value })));
+    },
+    async remove(source, name) {
+      await change(source, (servers) => servers.filter((server) => server.name !== name));
+      await options.forgetSecrets?.(name);
+    },
+    reload,
+    disconnect: (server) => places.get(server).slot.disconnect(),
+    async health(transport) {
+      return toHealth(await read(), { userFile: files.user ?? '', transport, env });
+    },
+    stop() {
+      stopping ??= (async () => {
+        watching?.[Symbol.dispose]();
+        await applying;
+        await Promise.all([places.stop(), tester.stop()]);
+        await opener.pins().flush();
+      })();
+      return stopping;
+    },
+  };
+}
