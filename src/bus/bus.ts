@@ -4,7 +4,7 @@ import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { createStamper, type Envelope } from './envelope.ts';
-import { type BusEvent, createEventSchemas, type EventType } from './events.ts';
+import { type BusEvent, createEventSchemas, ephemeralTypes, type EventType } from './events.ts';
 import { compileCheck } from './fast-check.ts';
 import { createEventStream, type EventStream, type StreamOptions } from './stream.ts';
 
@@ -51,11 +51,18 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
   const byType = new EventEmitter<string>();
   const byRun = new EventEmitter<string>();
   const schemas = createEventSchemas();
-  const checks = new Map([...schemas].map(([type, schema]) => [type, compileCheck(schema)]));
+  // why: one look-up a publish for everything a type decides
+  const plans = new Map(
+    [...schemas].map(([type, schema]) => [
+      type,
+      { check: compileCheck(schema), isEphemeral: ephemeralTypes.has(type) },
+    ]),
+  );
   const stamper = createStamper(deps.clock);
   const streams = new Set<EventStream>();
   const waiting: Envelope[] = [];
   let isDelivering = false;
+  let isAllObserved = false;
   let published = 0;
   let listenerErrors = 0;
   let laggedByClosed = 0;
@@ -68,18 +75,25 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     isDelivering = true;
     try {
       emit(envelope);
-      // why: a queue instead of recursion keeps one order for all observers and the stack flat
+      if (waiting.length > 0) deliverWaiting();
+    } finally {
+      isDelivering = false;
+    }
+  }
+
+  // why: a queue instead of recursion keeps one order for all observers and the stack flat
+  function deliverWaiting(): void {
+    try {
       for (let index = 0; index < waiting.length; index += 1) emit(waiting[index] as Envelope);
     } finally {
       waiting.length = 0;
-      isDelivering = false;
     }
   }
 
   function emit(envelope: Envelope): void {
     const event = envelope.event as { readonly type: string; readonly run?: unknown };
     byType.emit(event.type, envelope);
-    byType.emit('*', envelope);
+    if (isAllObserved) byType.emit('*', envelope);
     if (typeof event.run === 'string') byRun.emit(event.run, envelope);
   }
 
@@ -104,7 +118,11 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     const name = typeof topic === 'string' ? topic : topic.run;
     const guarded = guard(listener);
     emitter.on(name, guarded);
-    return () => void emitter.off(name, guarded);
+    isAllObserved = byType.listenerCount('*') > 0;
+    return () => {
+      emitter.off(name, guarded);
+      isAllObserved = byType.listenerCount('*') > 0;
+    };
   }
 
   function refuse(event: BusEvent): never {
@@ -115,9 +133,10 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
 
   return {
     publish(event) {
-      if (checks.get(event.type)?.(event) !== true) refuse(event);
+      const plan = plans.get(event.type);
+      if (plan === undefined || !plan.check(event)) refuse(event);
       freezeDeep(event);
-      const envelope = Object.freeze(stamper.stamp(event)) as Envelope;
+      const envelope = Object.freeze(stamper.stamp(event, plan.isEphemeral)) as Envelope;
       published += 1;
       deliver(envelope);
       return envelope;

@@ -18,9 +18,10 @@ export interface Envelope<T extends EventType = EventType> {
 
 /** The only place that numbers events: per run from 1, without gaps. */
 export interface Stamper {
-  /** Works on a bare `{type, run}`: the schema is someone else's check. */
+  /** Works on a bare `{type, run}`: the schema is someone else's check. `isEphemeral` is looked up when it is not given. */
   stamp<E extends { readonly type: string }>(
     event: E,
+    isEphemeral?: boolean,
   ): { schema: typeof envelopeSchema; seq?: number; at: string; event: E };
   /** The next number of this run is at least `last + 1`; never goes back. */
   resumeSequence(run: RunId, last: number): void;
@@ -56,9 +57,9 @@ export function createStamper(clock: Pick<Clock, 'now'>): Stamper {
   }
 
   return {
-    stamp(event) {
+    stamp(event, isEphemeral = ephemeralTypes.has(event.type)) {
       const run = (event as { readonly run?: unknown }).run;
-      if (typeof run !== 'string' || ephemeralTypes.has(event.type)) {
+      if (typeof run !== 'string' || isEphemeral) {
         return { schema: envelopeSchema, at: timestamp(), event };
       }
       return { schema: envelopeSchema, seq: nextSequence(run), at: timestamp(), event };

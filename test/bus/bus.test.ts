@@ -185,6 +185,36 @@ describe('the event catalogue', () => {
     expect(judged).toBeGreaterThan(1_000);
   });
 
+  test('the fast check does not depend on the order of the keys nor on where they come from', () => {
+    const valid = {
+      type: 'agent_started',
+      run,
+      role: 'coder',
+      subtask: null,
+      model: 'm',
+      parent: { run, call: '0123456789ab' },
+    };
+    const { parent, ...childless } = valid;
+    const reversed = Object.fromEntries(Object.entries(valid).toReversed());
+    const schema = createEventSchemas().get('agent_started');
+    if (schema === undefined) throw new Error('no schema');
+    const check = compileCheck(schema);
+
+    const accepted = [valid, childless, reversed, { ...childless, parent: undefined }, Object.create(valid) as unknown];
+    const refused = [
+      { ...childless, unknown: 1 },
+      { unknown: 1, ...valid },
+      { ...reversed, role: 1 },
+      { ...valid, parent: { ...parent, call: '0123456789AB' } },
+      { ...valid, parent: { ...parent, call: '0123456789a' } },
+      Object.create({ ...valid, unknown: 1 }) as unknown,
+    ];
+
+    for (const event of [...accepted, ...refused]) expect(check(event)).toBe(schema.safeParse(event).success);
+    expect(accepted.map(check)).toEqual(accepted.map(() => true));
+    expect(refused.map(check)).toEqual(refused.map(() => false));
+  });
+
   test('every type has a JSON Schema that names it', () => {
     const types = Object.keys(events).filter(isEventType);
     expect(types.length).toBeGreaterThan(30);
