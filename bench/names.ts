@@ -1,0 +1,2 @@
+/** The figures that can be asked for, in the order they run. */
+export const figureNames: readonly string[] = ['step', 'bus', 'stdio', 'dispatch', 'extract', 'actors'];

@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** What the benchmark calls of pi-agent-core and pi-ai; the rest of their types stays theirs. */
+export interface Pi {
+  runAgentLoop(
+    prompts: readonly object[],
+    context: object,
+    config: object,
+    emit: (event: { readonly type: string }) => void,
+    signal: AbortSignal | undefined,
+    streamFn: (model: object, context: { readonly messages: readonly object[] }) => object,
+  ): Promise<readonly object[]>;
+  createAssistantMessageEventStream(): { push(event: object): void };
+  readonly Type: { Object(fields: object): object; Number(): object };
+}
+
+/** What the benchmark calls of the Vercel AI SDK. */
+export interface AiSdk {
+  generateText(options: object): Promise<{ readonly steps: readonly object[] }>;
+  tool(definition: object): object;
+}
+
+/** @throws Error when the peers cannot be installed or lack what is called here */
+export async function loadPi(folder: string): Promise<Pi> {
+  const peers = await loadPeers(folder);
+  const merged = { ...(await peers.loadPi()), ...(await peers.loadPiAi()) };
+  if (!hasAll<Pi>(merged, ['runAgentLoop', 'createAssistantMessageEventStream', 'Type'])) {
+    throw new Error('the installed pi-agent-core has another interface');
+  }
+  return merged;
+}
+
+/** @throws Error when the peers cannot be installed or lack what is called here */
+export async function loadAiSdk(folder: string): Promise<AiSdk> {
+  const peers = await loadPeers(folder);
+  const module = await peers.loadAiSdk();
+  if (!hasAll<AiSdk>(module, ['generateText', 'tool'])) throw new Error('the installed `ai` has another interface');
+  return module;
+}
+
+interface Loaders {
+  loadPi(): Promise<object>;
+  loadPiAi(): Promise<object>;
+  loadAiSdk(): Promise<object>;
+}
+
+/** @param folder the source folder of the benchmark: the peers live in it, beside their lock file */
+async function loadPeers(folder: string): Promise<Loaders> {
+  if (!areInstalled(folder)) install(folder);
+  const module: unknown = await import(pathToFileURL(path.join(folder, 'peers.mjs')).href);
+  if (!hasAll<Loaders>(module, ['loadPi', 'loadPiAi', 'loadAiSdk'])) throw new Error('bench/peers.mjs lacks a loader');
+  return module;
+}
+
+/** Whether what is installed are the pinned versions. */
+function areInstalled(folder: string): boolean {
+  const pinned = (readJson(path.join(folder, 'package.json')) as { readonly dependencies: Record<string, string> })
+    .dependencies;
+  return Object.entries(pinned).every(([name, version]) => {
+    const manifest = path.join(folder, 'node_modules', name, 'package.json');
+    return existsSync(manifest) && (readJson(manifest) as { readonly version: string }).version === version;
+  });
+}
+
+function install(folder: string): void {
+  process.stderr.write('installing the peers of the benchmark …\n');
+  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+  });
+  if (status !== 0) throw new Error('the peers could not be installed: run `npm ci --ignore-scripts` in bench/');
+}
+
+function readJson(file: string): unknown {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+function hasAll<T extends object>(module: unknown, names: readonly (keyof T & string)[]): module is T {
+  return typeof module === 'object' && module !== null && names.every((name) => name in module);
+}
