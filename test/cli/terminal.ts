@@ -1,0 +1,23 @@
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { cleanEnvironment, type Finished, type Stage, watch } from './command.ts';
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+
+/** Runs the command line on a real pseudo-terminal (through util-linux `script`) and types `input` once it asks. */
+export async function runInTerminal(stage: Stage, args: readonly string[], input: string): Promise<Finished> {
+  const quoted = [process.execPath, '--import', tsx, main, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['--quiet', '--return', '--command', quoted, '/dev/null'], {
+    cwd: stage.root,
+    env: { ...cleanEnvironment(), VIBE_CONFIG_HOME: stage.configDir, TERM: 'xterm-256color', SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const started = watch(child);
+  await started.said('[y/N');
+  child.stdin.write(input);
+  const finished = await started.finished;
+  child.stdin.end();
+  return finished;
+}
