@@ -6,7 +6,7 @@ import { parseModelRef } from '../protocol/model.ts';
 import type { ProviderDeps } from '../providers/provider.ts';
 import { createProviders, type Providers } from '../providers/registry.ts';
 import type { EngineOptions, RunOptions } from './options.ts';
-import type { ChosenModel } from './runs.ts';
+import type { ChosenModel } from './run-request.ts';
 
 /** Which provider and model a run gets. */
 export interface Models {
@@ -48,7 +48,7 @@ export function createModels(options: EngineOptions, config: Config, deps: Provi
       const wanted = run.model ?? fixed ?? phaseOf(run.phase).model ?? defaultModel;
       const { provider } = parseModelRef(wanted, '');
       // why: model ids of a provider given as an object may hold a `/` of their own
-      const isConfigured = providers.list().some((entry) => entry.name === provider);
+      const isConfigured = providers.names().includes(provider);
       if (own !== undefined && !isConfigured) return { provider: own, model: wanted, ref: own.ref?.() };
       return providers.resolve(wanted, defaultProvider === '' ? undefined : defaultProvider);
     },

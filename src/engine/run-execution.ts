@@ -11,7 +11,7 @@ import { createToolDispatch } from '../tools/dispatch.ts';
 import { executeRun, type RunJob, type RunPorts, type RunResult } from '../workers/execute-run.ts';
 import type { ResolvedLimits } from './options.ts';
 import type { BudgetPlan } from './run-settings.ts';
-import type { ChosenModel, RunRequest, RunsDeps } from './runs.ts';
+import type { ChosenModel, RunRequest, RunsDeps } from './run-request.ts';
 
 /** A run with everything resolved, about to be executed. */
 export interface PreparedRun {

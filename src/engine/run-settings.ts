@@ -3,7 +3,7 @@ import type { RunSettings } from '../agent/ports.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { type Tool, toToolSpec } from '../protocol/tool.ts';
 import type { RunOptions, ResolvedLimits } from './options.ts';
-import type { ChosenModel, RunRequest, RunsDeps } from './runs.ts';
+import type { ChosenModel, RunRequest, RunsDeps } from './run-request.ts';
 
 /** What a run's budget is made from, as data. */
 export interface BudgetPlan {

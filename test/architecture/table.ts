@@ -52,7 +52,8 @@ export const layers: { readonly [place: string]: Layer } = {
   daemon: { imports: ['protocol', 'bus', 'store', 'mcp', 'telemetry', 'engine.ts', 'engine'] },
   cli: { imports: ['*'] },
   'index.ts': { imports: ['*'] },
-  'testing.ts': { imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts'] },
+  testing: { imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts'] },
+  'testing.ts': { imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts', 'testing'] },
 };
 
 /** Packages, node modules and globals that belong to some places only. A trailing `*` matches any ending. */
@@ -123,6 +124,11 @@ export const exceptions: readonly { readonly file: string; readonly allows: stri
     allows: 'node:http',
     why: 'web_fetch must connect to the very address it judged, which the global fetch cannot be told',
   },
+  ...['process.exit', 'process.stdout'].map((allows) => ({
+    file: 'plugins/server.ts',
+    allows,
+    why: 'it is the program: the protocol is its standard output, and it ends when the host closes its input',
+  })),
   ...['process.on', 'process.exit', 'process.stdout'].map((allows) => ({
     file: 'workers/tool-worker.ts',
     allows,
