@@ -1,6 +1,7 @@
 import { playEvents } from './agent-event-tables.ts';
 import { playProviders } from './agent-providers.ts';
 import { playRuns } from './agent-run.ts';
+import { playShellPolicy } from './agent-shell-policy.ts';
 import { playBuiltinAgents, playOverrides } from './agent-specs.ts';
 import { playExtraction, playPrompts, playTranscripts, playUnits } from './agent-tables.ts';
 import type { Player, VectorCase, VectorFile } from './types.ts';
@@ -31,6 +32,7 @@ const agentGroups = new Map<string, Player>([
   ['overrides', playOverrides],
   ['builtin_agents', playBuiltinAgents],
   ['providers', playProviders],
+  ['shell_policy', playShellPolicy],
 ]);
 /** Players by VPP kind. */
 const vppKinds = new Map<string, Player>([

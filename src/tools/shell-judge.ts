@@ -1,0 +1,98 @@
+import { refuseOutputs } from './shell-outputs.ts';
+import { resolvePath } from './shell-paths.ts';
+import { noteScript } from './shell-scripts.ts';
+import { ruleFor } from './shell-rules.ts';
+import { deny, elsewhere, type Arg, type Call, type Denial, type Scene, type ShellPolicy } from './shell-types.ts';
+
+/** Judges one simple command: its name, then what its program may be asked to do. */
+export function judgeCommand(argv: readonly Arg[], scene: Scene): Denial | undefined {
+  const [name, ...args] = argv;
+  if (name === undefined) return undefined;
+  const unreadable = refuseName(name);
+  if (unreadable !== undefined) return unreadable;
+  const program = programName(name.text);
+  scene.ledger.programs.add(program);
+  const isPath = name.text.includes('/');
+  // A program named by a path is a file, which the line must not have written itself.
+  if (isPath)
+    noteScript(
+      scene.directories.map((from) => resolvePath(from, name.text)),
+      name.text,
+      'a shell',
+      scene,
+    );
+  return refuseProgram(program, scene.policy) ?? judgeCall({ program, args, scene: isPath ? elsewhere(scene) : scene });
+}
+
+function judgeCall(call: Call): Denial | undefined {
+  const rule = ruleFor(call.program);
+  return (rule === undefined ? undefined : rule(call)) ?? refuseOutputs(call);
+}
+
+/** Rule 3: the program must be named by the text alone. */
+function refuseName(name: Arg): Denial | undefined {
+  const { text } = name;
+  const isPlain = !name.isComputed && !/[$`*?{}^%=~]|^-/.test(text) && (text === '[' || !text.includes('['));
+  if (isPlain && text !== '' && !text.endsWith('/')) return undefined;
+  return deny(
+    'program_names',
+    `The program name \`${text}\` is computed or cannot be read; write the name of the program out.`,
+  );
+}
+
+/** Last path part, lower case, without `.exe` (agent-runtime section 16). */
+export function programName(text: string): string {
+  const last = text.slice(Math.max(text.lastIndexOf('/'), text.lastIndexOf('\\')) + 1).toLowerCase();
+  return last.endsWith('.exe') ? last.slice(0, -4) : last;
+}
+
+/** Rules 3 to 5 as far as the name alone decides. */
+function refuseProgram(program: string, policy: ShellPolicy): Denial | undefined {
+  if (policy.blocked.has(program) || policy.blocked.has(familyOf(program))) {
+    return deny('blocked', `The program \`${program}\` is blocked; do without it or ask the user to run it.`);
+  }
+  if (definers.has(program)) {
+    return deny('definitions', `\`${program}\` changes what names mean; write the commands out instead.`);
+  }
+  if (!policy.network && networkPrograms.has(program)) {
+    return deny(
+      'network',
+      `\`${program}\` needs the network, which is not allowed here; work with local files or ask the user.`,
+    );
+  }
+  const { allowed } = policy;
+  if (allowed === undefined || allowed.has(program) || alwaysAllowed.has(program)) return undefined;
+  return deny(
+    'allowlist',
+    `The program \`${program}\` is not on the list of allowed commands; use one that is (${sample(allowed)}).`,
+  );
+}
+
+/** `mkfs.ext4` is `mkfs`. */
+function familyOf(program: string): string {
+  return /^(?:mkfs|fsck)\./.test(program) ? 'mkfs' : program;
+}
+
+function sample(allowed: ReadonlySet<string>): string {
+  const names = [...allowed].slice(0, 5).map((name) => `\`${name}\``);
+  return names.join(', ') + (allowed.size > names.length ? ', …' : '');
+}
+
+const definers = new Set(['alias', 'hash', 'enable', 'unalias', 'bind', 'complete', 'compgen', 'compopt', 'fc', 'let']);
+
+const networkPrograms = new Set(['curl', 'wget', 'nc', 'ncat', 'netcat', 'telnet', 'ftp', 'sftp', 'scp', 'ssh']);
+
+/** What an allowlist never takes away (rule 4). */
+const alwaysAllowed = new Set(
+  ['cd', 'echo', 'printf', 'true', 'false', 'pwd', 'test', '[', 'exit', ':'].concat([
+    'exec',
+    'command',
+    'builtin',
+    'time',
+  ]),
+);
+
+/** Programs that are always blocked (agent-runtime section 16, rule 3). */
+export const blockedPrograms: readonly string[] =
+  `shutdown reboot halt poweroff init mkfs fdisk parted gdisk dd sudo su doas chown iptables ip6tables nft ufw nmap systemctl service
+  crontab mount umount useradd userdel usermod groupadd groupdel passwd visudo pkexec run0`.split(/\s+/);
