@@ -1,10 +1,12 @@
 import { fromWireError, type WireError } from '../protocol/error.ts';
 import type { Tool, ToolContext, ToolContextData } from '../protocol/tool.ts';
+import { toOutput } from '../tools/output.ts';
 import type { ToolPool } from './tool-pool.ts';
 
 /**
  * The same tool with its calls on worker threads, when it is not mutating and names a module (agent-runtime 18.4); else the
- * tool itself. Permission and input stay with the caller, on the main thread: schemas never cross.
+ * tool itself. Permission and input stay with the caller, on the main thread: schemas never cross. The number of the thread
+ * is the field `thread` of the output's metadata, for observers.
  */
 export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
   const { worker, name } = tool;
@@ -14,6 +16,7 @@ export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
     ...tool,
     runs_in: 'thread',
     async call(input, context) {
+      let thread: number | undefined;
       const result = await pool.run(
         {
           module,
@@ -26,11 +29,17 @@ export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
           signal: context.signal,
           stall,
           onProgress: context.onProgress,
-          onStarted: context.onStarted,
+          onStarted(id) {
+            thread = id;
+            context.onStarted?.();
+          },
           graceMs: context.graceMs,
         },
       );
-      if (result.ok) return result.output;
+      if (result.ok) {
+        const output = toOutput(result.output);
+        return { ...output, metadata: { ...output.metadata, thread } };
+      }
       throw 'error' in result ? toError(result.error) : result.thrown;
     },
   };

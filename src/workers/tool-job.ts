@@ -12,8 +12,8 @@ export interface ToolRunOptions {
   readonly graceMs?: number | undefined;
   readonly stall?: ToolWorker['stall'];
   onProgress?: ((progress: ToolProgress) => void) | undefined;
-  /** A thread took the call. */
-  onStarted?: (() => void) | undefined;
+  /** A thread took the call; its number. */
+  onStarted?: ((thread: number) => void) | undefined;
 }
 
 /** One call in the pool, from its arrival to its single end. */
@@ -105,7 +105,7 @@ export function createToolJob(id: number, task: ToolTask, options: ToolRunOption
         limitTimer = setTimeout(() => tellToEnd(on, message, end), Math.min(timeoutMs, maxTimerMs));
       }
       if (stall !== undefined) watchForStall(on, stall);
-      options.onStarted?.();
+      options.onStarted?.(on.id);
     },
     returnToQueue() {
       stopTimers();

@@ -13,6 +13,8 @@ export interface ToolThreadListener {
 
 /** The pool's side of one thread. */
 export interface ToolThreadHost {
+  /** The number Node gives the thread. */
+  readonly id: number;
   /** @throws DataCloneError when the input cannot be cloned; the thread has then seen nothing */
   run(id: number, task: ToolTask): void;
   /** Tells the running call to end, also when it is too busy to hear messages. */
@@ -46,6 +48,7 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
   worker.on('error', (error) => (reason ??= messageOf(error)));
   worker.once('exit', (code) => listener.onExit(code, reason));
   return {
+    id: worker.threadId,
     run: (id, task) => worker.postMessage({ type: 'run', id, task }),
     cancel(id, text) {
       Atomics.store(flags, toolThreadFlags.cancelled, id);
