@@ -1,3 +1,4 @@
+import { playBuiltinTools } from './agent-builtin-tools.ts';
 import { playEvents } from './agent-event-tables.ts';
 import { playProviders } from './agent-providers.ts';
 import { playRuns } from './agent-run.ts';
@@ -32,6 +33,7 @@ const agentGroups = new Map<string, Player>([
   ['overrides', playOverrides],
   ['builtin_agents', playBuiltinAgents],
   ['providers', playProviders],
+  ['builtin_tools', playBuiltinTools],
   ['shell_policy', playShellPolicy],
 ]);
 /** Players by VPP kind. */
