@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { defaultConfig, type ProviderConfig } from '../config/schema.ts';
 import { createEngine } from '../engine.ts';
 import { messageOf } from '../protocol/error.ts';
@@ -6,6 +9,7 @@ import { createRandomIds } from '../protocol/ids.ts';
 import { defaultPermissions } from '../protocol/tool.ts';
 import { findKind } from '../providers/provider.ts';
 import { toOutput } from '../tools/output.ts';
+import { listDeclarations } from './declarations.ts';
 import type { CliIo } from './io.ts';
 import { openPluginSession } from './plugin-session.ts';
 import type { Project } from './project.ts';
@@ -83,14 +87,16 @@ function checkProvider(io: CliIo, providerName: string, table: ProviderConfig): 
 }
 
 /** Starts a real worker thread and lets it do a real call. */
-export async function checkWorkers(project: Project): Promise<Finding> {
+export async function checkWorkers(): Promise<Finding> {
   const name = 'worker threads';
   const startedAt = performance.now();
+  const empty = await mkdtemp(path.join(tmpdir(), 'vibe-bus-doctor-'));
   try {
-    await using engine = await createEngine({ root: project.root, trust: false, config: { plugins: [] } });
+    // why: in an empty folder with an empty user folder it is the thread that is looked at, and nothing else starts
+    await using engine = await createEngine({ root: empty, configDir: empty });
     const tool = engine.tools.get('list_dir');
     const context = {
-      workspace_root: project.root,
+      workspace_root: empty,
       permissions: defaultPermissions,
       agent: 'anonymous',
       call: createRandomIds().call(),
@@ -101,27 +107,34 @@ export async function checkWorkers(project: Project): Promise<Finding> {
     return { state: 'ok', name, text: `first answer after ${Math.round(performance.now() - startedAt)} ms` };
   } catch (error) {
     return { state: 'fail', name, text: messageOf(error), way_out: 'run with VIBE_LOG=debug' };
+  } finally {
+    await rm(empty, { recursive: true, force: true });
   }
 }
 
 /** One line per declared plugin: its handshake, or why it was not started. */
 export async function checkPlugins(io: CliIo, project: Project): Promise<readonly Finding[]> {
-  const plugins = project.loaded.config.plugins ?? [];
+  const plugins = await listDeclarations(io, project);
   return await Promise.all(
-    plugins.map(async (plugin): Promise<Finding> => {
-      const name = `plugin ${plugin.name}`;
-      if (!project.isTrusted) {
+    plugins.map(async ({ declaration, isTrusted }): Promise<Finding> => {
+      const name = `plugin ${declaration.name}`;
+      if (!isTrusted) {
         return { state: 'warn', name, text: 'not trusted, not started', way_out: 'run `vibe-bus trust`' };
       }
       try {
-        await using session = await openPluginSession(io, project, plugin);
+        await using session = await openPluginSession(io, project, declaration);
         const offers = [`${session.tools.length} tools`, `${session.agents.length} agents`];
         if (session.hooks.length > 0) offers.push('a hook');
         const time = `${Math.round(session.startedInMs)} ms`;
         return { state: 'ok', name, text: `version ${session.version}, ${offers.join(', ')}, up in ${time}` };
       } catch (error) {
-        const wayOut = 'correct `command` in .vibe/config.toml, then `vibe-bus plugins test`';
-        return { state: plugin.required === true ? 'fail' : 'warn', name, text: messageOf(error), way_out: wayOut };
+        const wayOut = 'correct its declaration, then try `vibe-bus plugins test`';
+        return {
+          state: declaration.required === true ? 'fail' : 'warn',
+          name,
+          text: messageOf(error),
+          way_out: wayOut,
+        };
       }
     }),
   );

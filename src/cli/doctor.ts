@@ -1,5 +1,6 @@
 import { messageOf } from '../protocol/error.ts';
 import { toPrintableLine } from '../telemetry/printable.ts';
+import { explainCommand } from '../tools/shell-policy.ts';
 import {
   checkGit,
   checkNode,
@@ -31,12 +32,42 @@ export async function runDoctor(io: CliIo, options: CommonOptions): Promise<Exit
     findings.push(await checkFolder(project));
     findings.push(checkTrustOf(project));
     findings.push(...checkProviders(io, project));
-    findings.push(await checkWorkers(project));
+    findings.push(await checkWorkers());
     findings.push(...(await checkPlugins(io, project)));
   }
   if (options.json === true) io.out(`${JSON.stringify(findings)}\n`);
   else io.out(describe(findings, io));
   return findings.some((finding) => finding.state === 'fail') ? exitCodes.failed : exitCodes.ok;
+}
+
+/** `vibe-bus doctor --explain <command>`: how the shell policy judges a command, program by program; runs nothing. */
+export async function explainShellCommand(io: CliIo, command: string, options: CommonOptions): Promise<ExitCode> {
+  const project = await openProject(io, options);
+  const security = (project.isTrusted ? project.loaded.config : project.loaded.restricted).security ?? {};
+  const { verdict, findings } = explainCommand(command, {
+    root: project.root,
+    network: security.allow_network === true,
+    config: security,
+  });
+  const parts = findings.map((finding) => ({
+    command: finding.command,
+    allowed: finding.denial === undefined,
+    reason: finding.denial?.sentence ?? null,
+  }));
+  if (options.json === true) {
+    const reason = verdict.allow ? null : verdict.sentence;
+    io.out(`${JSON.stringify({ allowed: verdict.allow, reason, parts })}\n`);
+  } else {
+    const style = createStyle(io.hasColors);
+    for (const part of parts) {
+      const mark = part.allowed ? style.good('allowed') : style.bad('denied ');
+      io.out(
+        `${mark}  ${toPrintableLine(part.command)}${part.reason === null ? '' : `: ${toPrintableLine(part.reason)}`}\n`,
+      );
+    }
+    io.out(verdict.allow ? 'The command may run.\n' : `The command is denied. ${toPrintableLine(verdict.sentence)}\n`);
+  }
+  return verdict.allow ? exitCodes.ok : exitCodes.failed;
 }
 
 /** A broken configuration is a finding, not the end of the report. */

@@ -1,9 +1,9 @@
-import type { PluginConfig } from '../config/schema.ts';
 import type { AgentSpec } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { HookSet } from '../protocol/hook.ts';
 import type { Tool } from '../protocol/tool.ts';
 import type { PluginEvent } from '../protocol/vpp.ts';
+import type { PluginDeclaration } from '../plugins/declaration.ts';
 import { createPluginHost } from '../plugins/host.ts';
 import { providerKinds } from '../providers/provider.ts';
 import type { CliIo } from './io.ts';
@@ -26,7 +26,11 @@ export interface PluginSession extends AsyncDisposable {
  * Starts a plugin the way an engine does, without one.
  * @throws EngineError `plugin` when it does not start; nothing of it is then left running
  */
-export async function openPluginSession(io: CliIo, project: Project, plugin: PluginConfig): Promise<PluginSession> {
+export async function openPluginSession(
+  io: CliIo,
+  project: Project,
+  plugin: PluginDeclaration,
+): Promise<PluginSession> {
   const tools = new Map<string, Tool>();
   const agents: AgentSpec[] = [];
   const hooks: HookSet[] = [];

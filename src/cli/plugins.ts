@@ -1,10 +1,10 @@
-import type { PluginConfig } from '../config/schema.ts';
 import { EngineError } from '../protocol/error.ts';
 import { createRandomIds } from '../protocol/ids.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { defaultPermissions, type ToolOutput } from '../protocol/tool.ts';
 import { toPrintable } from '../telemetry/printable.ts';
 import { toFailure, toOutput } from '../tools/output.ts';
+import { type ListedPlugin, listDeclarations } from './declarations.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
@@ -17,20 +17,22 @@ import { decideTrust } from './trust.ts';
 /** `vibe-bus plugins list`: what is declared, and whether it may start. Starts nothing. */
 export async function listPlugins(io: CliIo, options: CommonOptions): Promise<ExitCode> {
   const project = await openProject(io, options);
-  const plugins = project.loaded.config.plugins ?? [];
+  const plugins = await listDeclarations(io, project);
   if (options.json === true) {
-    const shown = plugins.map(({ name, command, required = false, restart = 'never' }) => {
-      return { name, command, required, restart, trusted: project.isTrusted };
+    const shown = plugins.map(({ declaration, from, isTrusted }) => {
+      const { name, command, required = false, restart = 'never', source = null } = declaration;
+      return { name, from, source, command, required, restart, trusted: isTrusted };
     });
     io.out(`${JSON.stringify(shown)}\n`);
   } else if (plugins.length === 0) {
-    io.out('This project declares no plugins ([[plugins]] in .vibe/config.toml).\n');
+    io.out('No plugins are declared ([[plugins]] in .vibe/config.toml, or folders in .vibe/plugins).\n');
   } else {
-    const rows = plugins.map((plugin) => [
-      plugin.name,
-      project.isTrusted ? 'trusted' : 'not trusted (`vibe-bus trust`)',
-      plugin.required === true ? 'required' : 'optional',
-      plugin.command.join(' '),
+    const rows = plugins.map(({ declaration, from, isTrusted }) => [
+      declaration.name,
+      isTrusted ? 'trusted' : 'not trusted (`vibe-bus trust`)',
+      declaration.required === true ? 'required' : 'optional',
+      from === 'user' ? 'user' : 'project',
+      declaration.command.join(' '),
     ]);
     io.out(toTable(rows));
   }
@@ -40,10 +42,10 @@ export async function listPlugins(io: CliIo, options: CommonOptions): Promise<Ex
 /** `vibe-bus plugins test <name>`: handshake, listings, clean end. */
 export async function testPlugin(io: CliIo, name: string, options: CommonOptions): Promise<ExitCode> {
   const project = await openProject(io, options);
-  const plugin = findPlugin(project, name);
-  await requireTrust(io, project, name);
+  const plugin = await findPlugin(io, project, name);
+  await requireTrust(io, project, plugin);
   using _interrupts = takeInterrupts(io);
-  const session = await openPluginSession(io, project, plugin);
+  const session = await openPluginSession(io, project, plugin.declaration);
   const stoppingAt = performance.now();
   await session[Symbol.asyncDispose]();
   const stoppedInMs = Math.round(performance.now() - stoppingAt);
@@ -77,10 +79,10 @@ export async function callPlugin(
 ): Promise<ExitCode> {
   const input = parseInput(call.input);
   const project = await openProject(io, options);
-  const plugin = findPlugin(project, call.name);
-  await requireTrust(io, project, call.name);
+  const plugin = await findPlugin(io, project, call.name);
+  await requireTrust(io, project, plugin);
   using _interrupts = takeInterrupts(io);
-  await using session = await openPluginSession(io, project, plugin);
+  await using session = await openPluginSession(io, project, plugin.declaration);
   const tool = session.tools.find((entry) => entry.name === call.tool);
   if (tool === undefined) {
     const known = session.tools.map((entry) => entry.name).join(', ') || 'none';
@@ -101,17 +103,18 @@ export async function callPlugin(
   return output.is_error ? exitCodes.failed : exitCodes.ok;
 }
 
-function findPlugin(project: Project, name: string): PluginConfig {
-  const plugins = project.loaded.config.plugins ?? [];
-  const found = plugins.find((plugin) => plugin.name === name);
+async function findPlugin(io: CliIo, project: Project, name: string): Promise<ListedPlugin> {
+  const plugins = await listDeclarations(io, project);
+  const found = plugins.find(({ declaration }) => declaration.name === name);
   if (found !== undefined) return found;
-  const known = plugins.map((plugin) => plugin.name).join(', ') || 'none';
-  throw new UsageError(`there is no plugin \`${name}\`; declared in .vibe/config.toml: ${known}`);
+  const known = plugins.map(({ declaration }) => declaration.name).join(', ') || 'none';
+  throw new UsageError(`there is no plugin \`${name}\`; declared here: ${known}`);
 }
 
 /** @throws EngineError `config`, code `untrusted` */
-async function requireTrust(io: CliIo, project: Project, name: string): Promise<void> {
-  if (await decideTrust(io, project)) return;
+async function requireTrust(io: CliIo, project: Project, plugin: ListedPlugin): Promise<void> {
+  if (plugin.isTrusted || (await decideTrust(io, project))) return;
+  const { name } = plugin.declaration;
   throw new EngineError('config', `plugin \`${name}\` belongs to a project that is not trusted yet`, {
     code: 'untrusted',
   });

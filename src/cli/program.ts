@@ -114,7 +114,8 @@ export function createProgram(io: CliIo, version: string, done: (code: ExitCode)
     .option('--explain <command>', 'say how the shell policy judges a command')
     .action(async (options: CommonOptions & { readonly explain?: string }) => {
       const { runDoctor, explainShellCommand } = await import('./doctor.ts');
-      done(options.explain === undefined ? await runDoctor(io, options) : await explainShellCommand(io, options));
+      const { explain } = options;
+      done(explain === undefined ? await runDoctor(io, options) : await explainShellCommand(io, explain, options));
     });
 
   command(program, io, 'trust', "allow this project's own plugins, servers, providers and rules")

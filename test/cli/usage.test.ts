@@ -59,7 +59,7 @@ test.each([
   [['run', '-C', 'missing', 'x'], 'missing is not a folder'],
   [['plugins'], 'error: `vibe-bus plugins` needs a command; there are list, test, call'],
   [['plugins', 'frob'], 'error: `vibe-bus plugins` has no command `frob`'],
-  [['plugins', 'test', 'nope'], 'error: there is no plugin `nope`; declared in .vibe/config.toml: none'],
+  [['plugins', 'test', 'nope'], 'error: there is no plugin `nope`; declared here: none'],
   [['plugins', 'call', 'a', 'b', '[1]'], 'error: the input of a tool is a JSON object'],
   [['agents', 'show', 'nobody'], 'error: there is no agent `nobody`'],
   [['trust', '--show', '--revoke'], 'error: use only one of --show, --revoke and --yes'],
