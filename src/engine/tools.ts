@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts';
 import type { Logger } from '../protocol/deps.ts';
 import type { Tool } from '../protocol/tool.ts';
 import { createBuiltinTools } from '../tools/builtin.ts';
+import { checkCommand } from '../tools/shell-policy.ts';
 import { toPooledTool } from '../workers/pooled-tool.ts';
 import { createToolPool, type ToolPool } from '../workers/tool-pool.ts';
 import type { EngineOptions } from './options.ts';
@@ -34,7 +35,13 @@ export function createEngineTools(
         ? []
         : createBuiltinTools({
             bash: {
-              checkCommand: () => ({ allow: true }),
+              checkCommand: (command, { root, cwd, network }) =>
+                checkCommand(command, {
+                  root,
+                  cwd,
+                  network: network || security.allow_network === true,
+                  config: security,
+                }),
               env: deps.env,
               secretNames: deps.secretNames,
               ...(security.command_timeout_secs === undefined ? {} : { timeoutSecs: security.command_timeout_secs }),
