@@ -29,6 +29,8 @@ export interface ConnectDeps {
   readonly sandbox?: Sandbox;
   /** Absent: every connect probes. */
   readonly eraMemory?: EraMemory;
+  /** Told every process of a server while it runs, so that none outlives a killed engine. */
+  readonly ledger?: { add(pid: number): void; remove(pid: number): void };
   readonly fetch: typeof fetch;
   readonly onElicitation?: InputPolicyOptions['onElicitation'];
   readonly roots?: InputPolicyOptions['roots'];

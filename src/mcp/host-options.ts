@@ -39,6 +39,7 @@ export interface McpHostOptions {
   readonly fetch?: typeof fetch;
   /** Absent: servers start unconfined, and those that require confinement do not start. */
   readonly sandbox?: Sandbox;
+  readonly ledger?: ConnectDeps['ledger'];
   /** Asks the user what a server wants to know; absent: every such request is declined. */
   readonly onElicitation?: (request: McpElicitation, signal: AbortSignal) => Promise<McpElicitationAnswer>;
   /** Told to servers that ask; default none. */

@@ -22,7 +22,7 @@ export interface Opener {
 }
 
 export function createOpener(options: McpHostOptions, logger: Logger, env: ConnectDeps['env']): Opener {
-  const { clock, configDir, secret, accessToken, sandbox, onElicitation, roots } = options;
+  const { clock, configDir, secret, accessToken, sandbox, ledger, onElicitation, roots } = options;
   const connect = options.connect ?? openMcpConnection;
   const store = configDir === undefined ? undefined : createRegistryStore(configDir, clock, logger);
   const projectRoot = path.resolve(options.projectRoot);
@@ -44,6 +44,7 @@ export function createOpener(options: McpHostOptions, logger: Logger, env: Conne
       ...(secret === undefined ? {} : { secret }),
       ...(accessToken === undefined ? {} : { accessToken }),
       ...(sandbox === undefined ? {} : { sandbox }),
+      ...(ledger === undefined ? {} : { ledger }),
       ...(onElicitation === undefined ? {} : { onElicitation }),
       ...(roots === undefined ? {} : { roots }),
     };

@@ -61,6 +61,9 @@ async function openLink(start: ConnectStart, chosen: ConfinedCommand, secrets: r
     clock: deps.clock,
     onOversized: (id) => transport.dropOversized(id),
   });
+  deps.ledger?.add(inner.pid);
+  // why: `exited` never rejects
+  void inner.exited.then(() => deps.ledger?.remove(inner.pid));
   const transport = createMcpTransport({
     server: record.name,
     kind: 'stdio',
