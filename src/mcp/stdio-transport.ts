@@ -2,7 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { type EngineError, isEngineError, messageOf } from '../protocol/error.ts';
 import { parseMessage, type RpcId } from '../protocol/jsonrpc.ts';
-import { createLineReader, defaultMaxLineBytes, toLine } from '../protocol/lines.ts';
+import { createLineReader, defaultMaxLineBytes, toJsonText } from '../protocol/lines.ts';
 import type { McpExit } from '../protocol/mcp.ts';
 import { type Child, openChild } from '../transport/child.ts';
 import { createLineWriter, toOutgoing } from '../transport/line-writer.ts';
@@ -131,7 +131,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
 
   async function send(message: JSONRPCMessage): Promise<void> {
     if (child.exit !== undefined || isStopping || failure !== undefined) throw closedError();
-    writer.write(toOutgoing(toLine(message)));
+    writer.write(toOutgoing(toJsonText(message)));
   }
 
   function receiveLine(line: string): void {
