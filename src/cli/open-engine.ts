@@ -2,6 +2,7 @@ import { createEngine, type Engine } from '../engine.ts';
 import type { EngineOptions } from '../engine/options.ts';
 import type { Logger } from '../protocol/deps.ts';
 import { createLogger } from '../telemetry/logger.ts';
+import { toPrintableLine } from '../telemetry/printable.ts';
 import type { ExitCode } from './failure.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
@@ -19,21 +20,35 @@ export function openLogger(io: CliIo): Logger {
   });
 }
 
-/** An engine for a project as a command uses it. @throws EngineError as `createEngine` */
+/**
+ * An engine for a project as a command uses it. A start that takes long and a plugin that does not start are said on
+ * standard error.
+ * @throws EngineError as `createEngine`
+ */
 export async function openEngine(
   io: CliIo,
   project: Project,
   isTrusted: boolean,
   options: EngineOptions = {},
 ): Promise<Engine> {
-  return await createEngine({
-    root: project.root,
-    ...(project.configDir === undefined ? {} : { configDir: project.configDir }),
-    trust: isTrusted,
-    logger: openLogger(io),
-    env: { ...io.env },
-    ...options,
-  });
+  const slow = setTimeout(() => io.err('Waiting for plugins and servers to start. Ctrl-C stops.\n'), 3_000);
+  try {
+    const engine = await createEngine({
+      root: project.root,
+      ...(project.configDir === undefined ? {} : { configDir: project.configDir }),
+      trust: isTrusted,
+      logger: openLogger(io),
+      env: { ...io.env },
+      ...options,
+    });
+    for (const plugin of engine.plugins.status().filter(({ state }) => state === 'failed')) {
+      const name = toPrintableLine(plugin.name);
+      io.err(`going on without plugin \`${name}\`; try it alone with \`vibe-bus plugins test ${name}\`\n`);
+    }
+    return engine;
+  } finally {
+    clearTimeout(slow);
+  }
 }
 
 /** Opens an engine for a listing, hands it to `work` and closes it, also on Ctrl-C. */

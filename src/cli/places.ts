@@ -25,6 +25,7 @@ export function watchPlaces(engine: Pick<Engine, 'tools' | 'hooks'>): Places {
 
 /** Where a tool runs, as listings show it. */
 export function describePlace(tool: Tool | undefined): string {
+  if (tool?.name === 'bash' && tool.owner === undefined) return 'child process';
   switch (tool?.runs_in) {
     case 'thread':
       return 'worker thread';

@@ -24,7 +24,7 @@ export async function listTools(io: CliIo, options: CommonOptions): Promise<Exit
         tool.name,
         tool.is_mutating === true ? 'changes things' : 'reads only',
         describePlace(tool),
-        tool.description.split('\n')[0] ?? '',
+        tool.description.split(/(?<=[.:])\s/)[0] ?? '',
       ]);
       io.out(toTable(rows));
     }

@@ -1,10 +1,13 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { cleanEnvironment, type Finished, type Stage, watch } from './command.ts';
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+
+/** Whether this machine has util-linux `script`. */
+export const hasTerminals = spawnSync('script', ['--version'], { stdio: 'ignore' }).status === 0;
 
 /** Runs the command line on a real pseudo-terminal (through util-linux `script`) and types `input` once it asks. */
 export async function runInTerminal(stage: Stage, args: readonly string[], input: string): Promise<Finished> {

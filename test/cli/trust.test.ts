@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStage, type Stage } from './command.ts';
-import { runInTerminal } from './terminal.ts';
+import { hasTerminals, runInTerminal } from './terminal.ts';
 
 let stage: Stage;
 
@@ -38,16 +37,7 @@ test('trust is given, shown, lost with a change, and taken back', async () => {
   expect(revoked.out).toBe('This project is no longer trusted.\n');
 });
 
-const hasScript = (() => {
-  try {
-    execFileSync('script', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-test.skipIf(!hasScript)('on a terminal it asks, and only yes is yes', async () => {
+test.skipIf(!hasTerminals)('on a terminal it asks, and only yes is yes', async () => {
   const refused = await runInTerminal(stage, ['trust'], 'n\n');
   const granted = await runInTerminal(stage, ['trust'], 'y\n');
 
