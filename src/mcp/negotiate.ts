@@ -63,14 +63,14 @@ async function probe(options: NegotiateOptions): Promise<ProbeOutcome> {
   } catch (error) {
     if (limit.timedOut) return { kind: 'silence' };
     options.signal.throwIfAborted();
-    if (options.via === 'stdio') return { kind: 'closed' };
+    if (isEngineError(error) && error.code === 'closed') return { kind: 'closed' };
+    if (options.via === 'stdio') throw error;
     return httpOutcome(error);
   }
 }
 
 /** An HTTP answer without a message for us: an older server may answer the request in the body of its refusal. */
 function httpOutcome(error: unknown): ProbeOutcome {
-  if (isEngineError(error) && error.code === 'closed') return { kind: 'closed' };
   const failure = readHttpError(error);
   if (failure?.kind !== 'status') throw toHttpFailure(error) ?? error;
   // why: the error says when to come back, the verdict would not
