@@ -101,7 +101,7 @@ async function apply(
   const after = parts.join(newText);
   await place.replace(Buffer.from(after), signal);
   const occurrences = count === 1 ? '1 occurrence' : `${count} occurrences`;
-  const diff = describeEdit(shown, before, after);
+  const diff = describeEdit(shown, before, oldText, newText);
   return okOutput(`Edited \`${shown}\`: replaced ${occurrences}.\n\n${diff}`, { path: shown, replacements: count });
 }
 

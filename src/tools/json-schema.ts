@@ -1,4 +1,4 @@
-import { Validator } from '@cfworker/json-schema';
+import { dereference, Validator } from '@cfworker/json-schema';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { jsonSchemaOf, type StandardSchema } from '../protocol/standard-schema.ts';
@@ -49,9 +49,15 @@ export function createJsonSchemaCheck(schema: JsonObject, tool: string): (input:
   let validator: Validator;
   try {
     // The validator writes marks into the schema it gets.
-    validator = new Validator(structuredClone(schema), draft, false);
-    // Unresolved references and unusable patterns show only when they are reached.
-    validator.validate({});
+    const own = structuredClone(schema);
+    validator = new Validator(own, draft, false);
+    // why: the validator notices a reference that leads nowhere only when an input reaches it
+    const known = dereference(own);
+    const lost = Object.values(known).find((part) => {
+      const target = typeof part === 'object' ? part.__absolute_ref__ : undefined;
+      return target !== undefined && known[target] === undefined;
+    });
+    if (lost !== undefined && typeof lost === 'object') throw new Error(`nothing is at \`${lost.$ref}\``);
   } catch (cause) {
     throw new EngineError('config', `the input schema of tool \`${tool}\` is unusable: ${messageOf(cause)}`, { cause });
   }
