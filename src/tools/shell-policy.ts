@@ -23,6 +23,8 @@ export interface ShellPolicyOptions {
   /** Directory the command starts in, absolute or relative to the root; default: the root. */
   readonly cwd?: string | undefined;
   readonly config?: ShellPolicyConfig | undefined;
+  /** Sees each simple command at every depth before it is judged; the same one possibly more than once. */
+  readonly onCommand?: ((argv: readonly Arg[]) => void) | undefined;
 }
 
 export type ShellVerdict =
@@ -71,7 +73,10 @@ function judge(command: string, options: ShellPolicyOptions): { ledger: Ledger; 
     directories: [start],
     input: { kind: 'closed' },
     depth: 0,
-    run: (argv, inner) => runCommand(argv, inner),
+    run: (argv, inner) => {
+      options.onCommand?.(argv);
+      return runCommand(argv, inner);
+    },
     runText: (text, inner, here) => runText(text, inner, here),
     move: () => undefined,
   };
