@@ -138,6 +138,7 @@ function adapt(sdk: Client, options: ClientOptions): McpClient {
   const info = sdk.getServerVersion();
 
   async function attempt<T>(method: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (sdk.transport === undefined) throw closedError();
     try {
       return await work();
     } catch (error) {

@@ -2,14 +2,14 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcont
 import type { Clock } from '../protocol/deps.ts';
 import type { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
-import { classify, isRpcId, type RpcErrorObject, type RpcId, rpcCodes } from '../protocol/jsonrpc.ts';
+import { classify, isRpcId, type RpcId, rpcCodes } from '../protocol/jsonrpc.ts';
 import type { McpEra, McpTransportKind } from '../protocol/mcp.ts';
 import { type ClientIdentity, handoverKeys, requestMeta } from './envelope.ts';
 import { invalidResult, mcpError } from './errors.ts';
-import { toFault } from './fault.ts';
 import { createInputBudget } from './input-budget.ts';
 import { type InputPolicy, roundsExceeded } from './input-policy.ts';
 import { judgeResult } from './judge-result.ts';
+import { createSdkInbox } from './sdk-inbox.ts';
 import { createGate } from './gate.ts';
 import { type Answer, driveTask } from './task-driver.ts';
 
@@ -60,6 +60,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   const pending = new Map<RpcId, Pending>();
   const tasks = new Set<RpcId>();
   const budget = createInputBudget();
+  const inbox = createSdkInbox((message) => transport.onmessage?.(message));
   const gate = createGate<RpcId>(options.maxInFlight ?? Infinity);
   let era: McpEra = 'legacy';
   let started: Promise<void> | undefined;
@@ -202,14 +203,19 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   /** Hands an answer to who waits for it; nobody does for a late, second or invented one (FR6). */
   function settle(id: RpcId, answer: Answer): void {
     const entry = pending.get(id);
-    if (entry === undefined) return;
+    if (entry === undefined || tasks.has(id)) return;
     if (entry.owner === 'us') return entry.settle(answer);
     if (answer.kind === 'malformed') return failAnswer(id, invalidResult(entry.method));
-    if (answer.kind === 'error') return deliverError(id, answer.error);
+    if (answer.kind === 'error') {
+      finish(id);
+      inbox.error(id, answer.error);
+      return;
+    }
     const judged = judgeResult(entry.method, answer.result, era, options.kind);
-    if (judged.kind === 'fault') failAnswer(id, judged.error);
-    else if (judged.kind === 'task') followTask(id, entry, judged.task);
-    else deliver(id, judged.result);
+    if (judged.kind === 'fault') return failAnswer(id, judged.error);
+    if (judged.kind === 'task') return followTask(id, entry, judged.task);
+    finish(id);
+    inbox.result(id, judged.result);
   }
 
   function followTask(id: RpcId, entry: Pending, task: JsonObject): void {
@@ -224,12 +230,12 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
       maxMs: options.taskMaxMs,
       onStatus: (status, text) => {
         steps += 1;
-        progress(id, steps, text ?? status);
+        if (pending.has(id)) inbox.taskProgress(id, steps, text ?? status);
       },
     }).then(
       (end) => {
-        if (end.kind === 'error') deliverError(id, end.error);
-        else settle(id, { kind: 'result', result: { ...end.result, resultType: 'complete' } });
+        tasks.delete(id);
+        settle(id, end.kind === 'error' ? end : { kind: 'result', result: { ...end.result, resultType: 'complete' } });
       },
       (error: EngineError) => failAnswer(id, error),
     );
@@ -240,7 +246,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (era === 'modern') return;
     const charge = budget.charge(method);
     if (charge === 'ok') {
-      transport.onmessage?.(raw as JSONRPCMessage);
+      inbox.pass(raw as JSONRPCMessage);
       return;
     }
     const refusal = {
@@ -260,42 +266,19 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
       const token = ownValue(params, 'progressToken');
       if (typeof token !== 'number' || !pending.has(token)) return;
       const { [handoverKeys.task]: _, ...meta } = isJsonObject(params['_meta']) ? params['_meta'] : {};
-      transport.onmessage?.({ jsonrpc: '2.0', method, params: { ...params, _meta: meta } });
+      inbox.progress(token, { ...params, _meta: meta });
       return;
     }
-    transport.onmessage?.(raw as JSONRPCMessage);
+    inbox.pass(raw as JSONRPCMessage);
   }
 
-  function progress(id: RpcId, steps: number, text: string): void {
-    if (!pending.has(id)) return;
-    transport.onmessage?.({
-      jsonrpc: '2.0',
-      method: 'notifications/progress',
-      params: { progressToken: id, progress: steps, message: text, _meta: { [handoverKeys.task]: true } },
-    });
-  }
-
-  function deliver(id: RpcId, result: JsonObject): void {
-    finish(id);
-    transport.onmessage?.({ jsonrpc: '2.0', id, result });
-  }
-
-  function deliverError(id: RpcId, error: RpcErrorObject): void {
-    finish(id);
-    transport.onmessage?.({ jsonrpc: '2.0', id, error: { ...error } });
-  }
-
-  /** Ends a pending call with an error of ours; it comes out of the SDK as the cause of its error. */
+  /** Ends a pending request with an error of ours. */
   function failAnswer(id: RpcId, error: unknown): void {
     const entry = pending.get(id);
     if (entry === undefined) return;
     if (entry.owner === 'us') return entry.fail(error);
     finish(id);
-    transport.onmessage?.({
-      jsonrpc: '2.0',
-      id,
-      error: { code: rpcCodes.internalError, message: 'failed', data: toFault(error) },
-    });
+    inbox.fault(id, error);
   }
 
   function finish(id: RpcId): void {
