@@ -3,6 +3,7 @@ import {
   type AgentStop,
   type CancelCause,
   effectiveMaxTokens,
+  type Handoff,
   thinkingBudgets,
 } from '../protocol/agent.ts';
 import { toEngineError } from '../protocol/error.ts';
@@ -30,6 +31,8 @@ export interface Session {
   toolCalls: number;
   /** The answer that was cut off and is being continued. */
   cutFrom: Message | undefined;
+  /** Whom the agent handed its conversation to. */
+  handoff: Handoff | undefined;
   readonly callTool: AgentPorts['callTool'];
   isStopped(): boolean;
   cancelled(): AgentStop;
@@ -78,6 +81,8 @@ export async function openSession(
     ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
     cache_turns: true,
     signal: control.signal,
+    // why: a copy that adds a key costs V8 far more than one that replaces it
+    messages: [] as readonly Message[],
   };
   let usage = noUsage;
   let auxUsage: Usage | undefined;
@@ -90,6 +95,7 @@ export async function openSession(
     steps: 0,
     toolCalls: 0,
     cutFrom: undefined,
+    handoff: undefined,
     callTool: (call) => ports.callTool(call),
     isStopped: () => control.signal.aborted || control.isStopRequested() || control.budget.exceeded() !== undefined,
     cancelled: () => toCancelled(control.cause() ?? control.budget.exceeded()?.cause),
@@ -170,6 +176,7 @@ export async function openSession(
       tool_calls: session.toolCalls,
       usage,
       ...(auxUsage === undefined ? {} : { aux_usage: auxUsage }),
+      ...(session.handoff === undefined ? {} : { handoff: session.handoff }),
     }),
   };
   return session;

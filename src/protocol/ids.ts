@@ -21,16 +21,16 @@ export const absentCallId = '000000000000' as CallId;
 /** Ids from the system's random source. One per engine. */
 export function createRandomIds(): NewId {
   // why: one system call per id would cost more than a whole agent step, so a block of random bytes is drawn at a time
-  let block = randomBytes(0);
+  let block = '';
   let offset = 0;
 
   function call(): CallId {
-    if (offset + 6 > block.length) {
-      block = randomBytes(6 * 256);
+    if (offset === block.length) {
+      block = randomBytes(6 * 256).toString('hex');
       offset = 0;
     }
-    const id = block.toString('hex', offset, offset + 6) as CallId;
-    offset += 6;
+    const id = block.slice(offset, offset + 12) as CallId;
+    offset += 12;
     return id === absentCallId ? call() : id;
   }
 

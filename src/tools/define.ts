@@ -74,10 +74,15 @@ export function defineTool<Schema extends InputSchema>(
   };
 }
 
-/** The context of a call with `throwIfCancelled`, which the engine's own contexts on the main thread lack. */
+/** The context of a call with `throwIfCancelled`, which a context made by hand may lack. */
 export function toHandlerContext(context: ToolContext): HandlerContext {
-  const throwIfCancelled = context.throwIfCancelled ?? (() => context.signal.throwIfAborted());
-  return { ...context, throwIfCancelled };
+  // why: a copy would look at the signal, which contexts make at first use
+  if (isHandlerContext(context)) return context;
+  return { ...context, throwIfCancelled: () => context.signal.throwIfAborted() };
+}
+
+function isHandlerContext(context: ToolContext): context is HandlerContext {
+  return context.throwIfCancelled !== undefined;
 }
 
 type CheckInput = (input: JsonObject) => InputCheck | Promise<InputCheck>;

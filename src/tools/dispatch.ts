@@ -3,12 +3,12 @@ import type { Hooks } from '../bus/hooks.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { isEngineError, messageOf } from '../protocol/error.ts';
 import type { BeforeToolCall } from '../protocol/hook.ts';
-import type { CallId, NewId, RunId } from '../protocol/ids.ts';
+import type { CallId, NewId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { hasRawArguments, type ToolUseBlock } from '../protocol/message.ts';
-import { type ChildSignal, childSignal } from '../protocol/signal.ts';
 import { errorOutput, type Permissions, type Tool, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
-import type { Approvals } from './approvals.ts';
+import { type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
+import { CallLimit, type LimitedContext, limitOf, withSignal } from './call-limit.ts';
 import {
   charactersOf,
   copyInput,
@@ -32,10 +32,7 @@ export interface DispatchDeps {
 }
 
 /** What the calls of one run have in common. */
-export interface DispatchSettings {
-  readonly run: RunId;
-  readonly role: string;
-  readonly subtask: string | null;
+export interface DispatchSettings extends CallGateSettings {
   /** The offered tools by name, in offer order. */
   readonly tools: ReadonlyMap<string, Tool>;
   readonly workspaceRoot: string;
@@ -46,8 +43,6 @@ export interface DispatchSettings {
   /** 0 = none. */
   readonly toolTimeoutMs: number;
   readonly cancelGraceMs: number;
-  readonly approvals: Approvals;
-  readonly signal: AbortSignal;
 }
 
 /** One call from `tool_called` to `tool_returned`; never rejects. */
@@ -58,6 +53,7 @@ export type CallTool = (
 /** Tool execution of agent-runtime section 5 with the extensions 18.1, 18.2, 18.6 and 18.12. */
 export function createToolDispatch(settings: DispatchSettings, deps: DispatchDeps): CallTool {
   const { run, role, subtask, signal } = settings;
+  const gate = createCallGate(settings, deps.hooks);
 
   return async ({ name: tool, input }) => {
     const call = deps.newId.call();
@@ -68,7 +64,8 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
 
     const durationMs = Math.max(0, Math.round(deps.clock.elapsed() - startedAt));
     const characters = charactersOf(output.content);
-    const outputFile = await trace(call, output.content, characters);
+    const outputFile =
+      settings.trace === undefined ? null : await trace(settings.trace, call, output.content, characters);
     const content =
       characters <= settings.maxOutputChars
         ? output.content
@@ -103,53 +100,42 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
       const names = [...settings.tools.keys()].join(', ');
       return errorOutput(`Unknown tool \`${name}\`. Available tools: ${names === '' ? 'none' : names}.`);
     }
-    using limit = childSignal(signal);
-    const context: ToolContext = {
+    const limit = new CallLimit(signal, tool.timeout_ms ?? settings.toolTimeoutMs);
+    try {
+      const asked: BeforeToolCall = { tool: name, input, context: toContext(call, limit) };
+      const refusal = gate(tool, asked);
+      const refused = refusal instanceof Promise ? await refusal : refusal;
+      if (refused !== undefined) return refused;
+      const output = await execute(tool, asked, limit);
+      const told = deps.hooks.runAfterTool(asked, output);
+      if (told !== undefined) await told;
+      return output;
+    } finally {
+      limit[Symbol.dispose](); // why: `using` compiles to several times the cost of this
+    }
+  }
+
+  function toContext(call: CallId, limit: CallLimit): ToolContext {
+    const context: LimitedContext = {
       workspace_root: settings.workspaceRoot,
       permissions: settings.permissions,
-      ...(settings.taskId === undefined ? {} : { task_id: settings.taskId }),
       agent: role,
       call,
       run,
-      signal: limit.signal,
+      graceMs: settings.cancelGraceMs,
+      throwIfCancelled: () => limit.throwIfAborted(),
+      onStarted: () => limit.startClock(),
+      [limitOf]: limit,
     };
-    const asked: BeforeToolCall = { tool: name, input, context };
-    const refusal = await refuse(tool, asked);
-    if (refusal !== undefined) return refusal;
-    const output = await execute(tool, input, context, limit);
-    await deps.hooks.runAfterTool(asked, output);
-    return output;
+    // why: not by spreading, which makes V8 give every context a shape of its own
+    if (settings.taskId !== undefined) context.task_id = settings.taskId;
+    return withSignal(context);
   }
 
-  /** Hooks first, then the approver; nothing when the call may go on. */
-  async function refuse(tool: Tool, asked: BeforeToolCall): Promise<ToolOutput | undefined> {
-    const { name } = tool;
-    const running = deps.hooks.runBeforeTool(asked);
-    const decision = running instanceof Promise ? await running : running;
-    if (signal.aborted) return cancelled(name);
-    if (decision.kind === 'abort') {
-      const reason = `${decision.hook}: ${decision.reason}`;
-      return errorOutput(
-        `The call to \`${name}\` was blocked by a policy hook: ${reason}. Do not repeat this call; choose another approach.`,
-      );
-    }
-    if (decision.kind === 'continue' && tool.needs_approval !== true) return undefined;
-    const reason = decision.kind === 'ask' ? decision.reason : null;
-    const request = { run, call: asked.context.call, role, tool: name, input: asked.input, reason };
+  async function execute(tool: Tool, { input, context }: BeforeToolCall, limit: CallLimit): Promise<ToolOutput> {
     try {
-      const { approved, comment } = await settings.approvals.ask(request, subtask, signal);
-      if (approved) return undefined;
-      return errorOutput(
-        `The call to \`${name}\` was not approved: ${comment ?? 'refused'}. Do not repeat this call; choose another approach.`,
-      );
-    } catch {
-      return cancelled(name); // the run ended while it waited
-    }
-  }
-
-  async function execute(tool: Tool, input: JsonObject, context: ToolContext, limit: ChildSignal): Promise<ToolOutput> {
-    try {
-      const checked = tool.validate === undefined ? undefined : await tool.validate(input, context);
+      const checking = tool.validate?.(input, context);
+      const checked = isThenable(checking) ? await checking : checking;
       if (checked !== undefined && !checked.ok) {
         if ('output' in checked) return checked.output;
         return errorOutput(`Invalid input for \`${tool.name}\`: ${checked.detail}.`);
@@ -158,47 +144,35 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
       const running = tool.call(handed as JsonObject, context);
       return isThenable(running) ? await settle(tool, running, limit) : toChecked(tool.name, running);
     } catch (error) {
-      return limit.signal.aborted && isAbort(error, limit.signal) ? cancelled(tool.name) : toFailure(tool.name, error);
+      return isAbort(error, limit) ? cancelledOutput(tool.name) : toFailure(tool.name, error);
     }
   }
 
   /** Waits for a call within its time; a call that ignores the end of it is abandoned after the grace. */
-  function settle(tool: Tool, running: PromiseLike<unknown>, limit: ChildSignal): Promise<ToolOutput> {
-    const timeoutMs = tool.timeout_ms ?? settings.toolTimeoutMs;
+  function settle(tool: Tool, running: PromiseLike<unknown>, limit: CallLimit): Promise<ToolOutput> {
     return new Promise<ToolOutput>((resolve) => {
-      let hasTimedOut = false;
       let graceTimer: NodeJS.Timeout | undefined;
-      const stopped = (): ToolOutput => (hasTimedOut ? timedOut(tool.name, timeoutMs) : cancelled(tool.name));
-      const onAbort = (): void => {
-        graceTimer = setTimeout(() => finish(stopped()), settings.cancelGraceMs);
-      };
-      const timer =
-        timeoutMs <= 0
-          ? undefined
-          : setTimeout(() => {
-              hasTimedOut = true;
-              limit.abort(new DOMException(`timed out after ${timeoutMs} ms`, 'AbortError'));
-            }, timeoutMs);
+      const stopped = (): ToolOutput =>
+        limit.hasTimedOut ? timedOut(tool.name, tool.timeout_ms ?? settings.toolTimeoutMs) : cancelledOutput(tool.name);
       const finish = (output: ToolOutput): void => {
-        clearTimeout(timer);
         clearTimeout(graceTimer);
-        limit.signal.removeEventListener('abort', onAbort);
         resolve(output);
       };
-      if (limit.signal.aborted) onAbort();
-      else limit.signal.addEventListener('abort', onAbort, { once: true });
+      // A call for a worker thread may wait for one first; that time is not its own (reliability WK11).
+      if (tool.runs_in !== 'thread') limit.startClock();
+      limit.whenAborted(() => {
+        graceTimer = setTimeout(() => finish(stopped()), settings.cancelGraceMs);
+      });
       running.then(
         (value) => finish(toChecked(tool.name, value)),
-        (error: unknown) =>
-          finish(limit.signal.aborted && isAbort(error, limit.signal) ? stopped() : toFailure(tool.name, error)),
+        (error: unknown) => finish(isAbort(error, limit) ? stopped() : toFailure(tool.name, error)),
       );
     });
   }
 
-  async function trace(call: CallId, content: string, characters: number): Promise<string | null> {
-    if (settings.trace === undefined) return null;
+  async function trace(to: ToolTrace, call: CallId, content: string, characters: number): Promise<string | null> {
     try {
-      return await writeTrace(call, content, characters, settings.trace);
+      return await writeTrace(call, content, characters, to);
     } catch (error) {
       deps.logger.warn(`cannot write the trace of a call: ${messageOf(error)}`, { run, call });
       return null;
@@ -206,12 +180,14 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  if (error === signal.reason) return true;
+/** Whether a call failed because it was told to end. */
+function isAbort(error: unknown, limit: CallLimit): boolean {
+  if (!limit.isAborted) return false;
+  if (error === limit.reason) return true;
   if (isEngineError(error)) return error.kind === 'cancelled';
   return error instanceof Error && error.name === 'AbortError';
 }
@@ -222,10 +198,6 @@ function toChecked(tool: string, value: unknown): ToolOutput {
   } catch (error) {
     return errorOutput(`Tool \`${tool}\` crashed: ${messageOf(error)}`);
   }
-}
-
-function cancelled(tool: string): ToolOutput {
-  return errorOutput(`Tool \`${tool}\` was cancelled.`);
 }
 
 function timedOut(tool: string, timeoutMs: number): ToolOutput {

@@ -1,0 +1,126 @@
+import { getEventListeners } from 'node:events';
+import { expect, test } from 'vitest';
+import { silentLogger } from '../../src/protocol/deps.ts';
+import { createHooks } from '../../src/bus/hooks.ts';
+import { createRandomIds, type CallId, type RunId } from '../../src/protocol/ids.ts';
+import { systemClock } from '../../src/protocol/signal.ts';
+import { defaultPermissions, type Tool, type ToolContext } from '../../src/protocol/tool.ts';
+import { createApprovals } from '../../src/tools/approvals.ts';
+import { CallLimit, limitOf, withSignal } from '../../src/tools/call-limit.ts';
+import { createToolDispatch } from '../../src/tools/dispatch.ts';
+
+function contextOf(limit: CallLimit): ToolContext {
+  return withSignal({
+    workspace_root: '/w',
+    permissions: defaultPermissions,
+    agent: 'a',
+    call: '0123456789ab' as CallId,
+    [limitOf]: limit,
+  });
+}
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+}
+
+test('a call that nobody limits leaves no listener on its run and none stays behind', () => {
+  const run = new AbortController();
+  const untouched = new CallLimit(run.signal, 0);
+  contextOf(untouched);
+  const looked = new CallLimit(run.signal, 0);
+
+  void contextOf(looked).signal;
+
+  expect(getEventListeners(run.signal, 'abort')).toHaveLength(1);
+  looked[Symbol.dispose]();
+  expect(getEventListeners(run.signal, 'abort')).toHaveLength(0);
+});
+
+test('the signal is one, in copies of the context too, and aborts with the reason of the run', () => {
+  const run = new AbortController();
+  const context = contextOf(new CallLimit(run.signal, 0));
+  const copy = { ...context };
+  const reason = new Error('enough');
+
+  run.abort(reason);
+
+  expect(copy.signal).toBe(context.signal);
+  expect(copy.signal.reason).toBe(reason);
+});
+
+test('a signal that is looked at after the end has aborted', () => {
+  const run = new AbortController();
+  const limit = new CallLimit(run.signal, 0);
+
+  run.abort(new Error('enough'));
+
+  expect(limit.signal.reason).toBe(run.signal.reason);
+  expect(() => limit.throwIfAborted()).toThrow('enough');
+});
+
+test('the time of a call counts from the start of its clock and ends this call only', async () => {
+  const run = new AbortController();
+  const limit = new CallLimit(run.signal, 5);
+  const ended = new Promise<void>((resolve) => limit.whenAborted(resolve));
+
+  limit.startClock();
+  await ended;
+
+  expect(limit.hasTimedOut).toBe(true);
+  expect(limit.signal.reason).toMatchObject({ name: 'AbortError', message: 'timed out after 5 ms' });
+  expect(run.signal.aborted).toBe(false);
+  expect(getEventListeners(run.signal, 'abort')).toHaveLength(0);
+});
+
+test('a call that waits for a worker thread has its time from the moment it begins', async () => {
+  let begin: ((context: ToolContext) => void) | undefined;
+  const beginning = new Promise<ToolContext>((resolve) => (begin = resolve));
+  const tool: Tool = {
+    name: 'queued',
+    description: '',
+    input_schema: { type: 'object' },
+    timeout_ms: 20,
+    runs_in: 'thread',
+    call: (_input, context) => {
+      begin?.(context);
+      return new Promise((_, reject) => {
+        context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
+      });
+    },
+  };
+  const run = new AbortController();
+  const callTool = createToolDispatch(
+    {
+      run: 'r' as RunId,
+      role: 'a',
+      subtask: null,
+      tools: new Map([['queued', tool]]),
+      workspaceRoot: '/w',
+      permissions: defaultPermissions,
+      maxOutputChars: 1_000,
+      toolTimeoutMs: 0,
+      cancelGraceMs: 1_000,
+      approvals: createApprovals({ approver: undefined, publish: () => {} }),
+      signal: run.signal,
+    },
+    {
+      hooks: createHooks({ logger: silentLogger }),
+      clock: systemClock,
+      newId: createRandomIds(),
+      logger: silentLogger,
+      publish: () => {},
+    },
+  );
+  const timersBefore = countTimers();
+  const calling = callTool({ name: 'queued', input: {} });
+  const context = await beginning;
+  expect(countTimers()).toBe(timersBefore);
+
+  context.onStarted?.();
+
+  expect(countTimers()).toBe(timersBefore + 1);
+  expect(await calling).toEqual({
+    content: 'Tool `queued` timed out after 20 ms and was stopped.',
+    is_error: true,
+  });
+});
