@@ -2,13 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+import { buildCommandLine } from './built.ts';
 
 export interface Finished {
   readonly code: number | null;
@@ -41,6 +37,7 @@ export interface Started {
 }
 
 export async function openStage(options: { readonly git?: boolean } = {}): Promise<Stage> {
+  const main = await buildCommandLine();
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'cli-')));
   const root = path.join(folder, 'project');
   const configDir = path.join(folder, 'user');
@@ -51,7 +48,7 @@ export async function openStage(options: { readonly git?: boolean } = {}): Promi
   const marker = randomUUID();
 
   function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
-    const child = spawn(process.execPath, ['--import', tsx, main, ...args], {
+    const child = spawn(process.execPath, [main, ...args], {
       cwd: root,
       env: { ...cleanEnvironment(), VIBE_CONFIG_HOME: configDir, CLI_TEST_MARKER: marker, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

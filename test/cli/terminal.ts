@@ -1,17 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { buildCommandLine } from './built.ts';
 import { cleanEnvironment, type Finished, type Stage, watch } from './command.ts';
-
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 
 /** Whether this machine has util-linux `script`. */
 export const hasTerminals = spawnSync('script', ['--version'], { stdio: 'ignore' }).status === 0;
 
 /** Runs the command line on a real pseudo-terminal (through util-linux `script`) and types `input` once it asks. */
 export async function runInTerminal(stage: Stage, args: readonly string[], input: string): Promise<Finished> {
-  const quoted = [process.execPath, '--import', tsx, main, ...args].map((word) => `'${word}'`).join(' ');
+  const quoted = [process.execPath, await buildCommandLine(), ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', quoted, '/dev/null'], {
     cwd: stage.root,
     env: { ...cleanEnvironment(), VIBE_CONFIG_HOME: stage.configDir, TERM: 'xterm-256color', SHELL: '/bin/sh' },
