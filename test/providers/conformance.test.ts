@@ -6,6 +6,7 @@ import { textOf } from '../../src/protocol/message.ts';
 import { openProvider, providerKinds } from '../../src/providers/provider.ts';
 import { type Answer, jsonOf, startModelServer, streamOf } from './model-server.ts';
 import { anthropicStream, openaiStream } from './recorded.ts';
+import { toRecordedRequest } from '../../src/providers/recording.ts';
 import { ask, testDeps } from './support.ts';
 
 /** What a kind needs to be tested: an answer in its dialect, or a script. A kind without an entry fails the suite. */
@@ -29,7 +30,23 @@ const worlds: ReadonlyMap<string, { readonly answer: Answer; readonly options?: 
         },
       },
     ],
+    ['replay', { answer: jsonOf({}), options: { recording: replayed() } }],
   ]);
+
+/** The same two answers, as they would have been recorded. */
+function replayed(): Json {
+  const { request, sha256 } = toRecordedRequest(ask('go'));
+  const content = [
+    { type: 'text', text: 'Two places' },
+    { type: 'tool_use', id: 'a', name: 'look', input: {} },
+    { type: 'tool_use', id: 'b', name: 'ls', input: {} },
+  ];
+  const deltas = ['Two ', 'places'].map((text) => ({ kind: 'text', text }));
+  return {
+    info: { name: 'it', supports_tools: true, supports_thinking: true, default_model: 'm' },
+    calls: [1, 2].map((call) => ({ call, sha256, request, answer: { content, deltas } })),
+  };
+}
 
 function anyForm(stream: string, whole: object): Answer {
   return (request, response) => (request.body['stream'] === true ? streamOf(stream) : jsonOf(whole))(request, response);
@@ -59,7 +76,10 @@ describe.each([...providerKinds.keys()])('a provider of kind %s', (kind) => {
 
   function open(url: string, wait = false): ReturnType<typeof openProvider> {
     const script = wait ? { script: [{ text: 'late', delay_ms: 3_600_000 }] } : {};
-    const options = kind === 'mock' ? { ...world?.options, ...script } : { base_url: url, api_key: 'sk-test-01234567' };
+    const options =
+      world?.options !== undefined
+        ? { ...world.options, ...(kind === 'mock' ? script : {}) }
+        : { base_url: url, api_key: 'sk-test-01234567' };
     return openProvider({ name: 'it', kind, options }, testDeps());
   }
 
@@ -113,7 +133,7 @@ describe.each([...providerKinds.keys()])('a provider of kind %s', (kind) => {
   });
 });
 
-test.each([...providerKinds.keys()].filter((kind) => kind !== 'mock'))(
+test.each([...providerKinds.keys()].filter((kind) => worlds.get(kind)?.options === undefined))(
   'the health check of kind %s takes a server without a list, and refuses a wrong key',
   async (kind) => {
     await using server = await startModelServer(jsonOf({}, 404), jsonOf({ error: { message: 'wrong key' } }, 401));

@@ -150,13 +150,13 @@ test('a registered kind is made like a built-in one', () => {
   expect(providers.resolve('loud/').provider.info().name).toBe('loud-11');
   expect(providers.keyVariables()).toEqual(['ECHO_KEY']);
   expect(() => createProviders({ x: { kind: 'nope' } }, deps)).toThrow(
-    'provider `x` has unknown kind `nope` (known kinds: anthropic, openai, ollama, mock, echo)',
+    'provider `x` has unknown kind `nope` (known kinds: anthropic, openai, ollama, mock, replay, echo)',
   );
 });
 
 test.each([
-  [{ kind: 'y' }, 'provider `x` has unknown kind `y` (known kinds: anthropic, openai, ollama, mock)'],
-  [{}, 'provider `x` has unknown kind `x` (known kinds: anthropic, openai, ollama, mock)'],
+  [{ kind: 'y' }, 'provider `x` has unknown kind `y` (known kinds: anthropic, openai, ollama, mock, replay)'],
+  [{}, 'provider `x` has unknown kind `x` (known kinds: anthropic, openai, ollama, mock, replay)'],
   [{ kind: 'openai', apikey: 'k' }, 'provider `x`: unknown key `apikey`'],
   [{ kind: 'openai', api_key: 'sk-secret\u00e9' }, 'provider `x`: the API key holds characters that cannot be sent'],
   [{ kind: 'openai', base_url: 'ftp://x' }, 'provider `x`: `base_url` must be an http or https URL'],
