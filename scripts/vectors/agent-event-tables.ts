@@ -3,7 +3,7 @@ import { events, ephemeralTypes, isEventType } from '../../src/bus/events.ts';
 import type { AgentStop } from '../../src/protocol/agent.ts';
 import { messageOf } from '../../src/protocol/error.ts';
 import { parseCallId, type RunId } from '../../src/protocol/ids.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../src/protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import { difference, toList, toObject, unknownKeys } from './agent-compare.ts';
 import type { Player, VectorCase } from './types.ts';
 
@@ -54,13 +54,17 @@ function playFields(row: JsonObject): readonly (string | undefined)[] {
   const required = Object.entries(events[type].shape).filter(([, field]) => !field.safeParse(undefined).success);
   return [
     difference(
-      [...toList(row['fields'])].sort(),
-      ['type', ...required.map(([name]) => name)].sort() as Json[],
+      toSorted(toList(row['fields']).map(String)),
+      toSorted(['type', ...required.map(([name]) => name)]),
       'fields',
     ),
     difference(row['ephemeral'], ephemeralTypes.has(type), 'ephemeral'),
     ...unknownKeys(row, ['type', 'fields', 'ephemeral', 'note']),
   ];
+}
+
+function toSorted(names: readonly string[]): readonly string[] {
+  return [...names].sort((left, right) => (left < right ? -1 : 1));
 }
 
 function playStop(row: JsonObject): readonly (string | undefined)[] {

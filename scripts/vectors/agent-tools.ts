@@ -24,8 +24,19 @@ const toolKeys = [
   'behaviour',
 ];
 const behaviourKeys = [
-  ...['do', 'content', 'is_error', 'metadata', 'value', 'text', 'count', 'message', 'sync', 'on_abort'],
-  ...['delay_ms', 'delay_by_text', 'cancel_run'],
+  'do',
+  'content',
+  'is_error',
+  'metadata',
+  'value',
+  'text',
+  'count',
+  'message',
+  'sync',
+  'on_abort',
+  'delay_ms',
+  'delay_by_text',
+  'cancel_run',
 ];
 
 /** A vector's tool as a tool of the product. */
