@@ -1,9 +1,12 @@
 import type { BusEvent } from '../bus/events.ts';
+import { canonicalHash } from '../protocol/canonical.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { childSignal, untilAborted } from '../protocol/signal.ts';
+import { parseRule } from './rule-pattern.ts';
 
+/** A call that waits for a decision. */
 export interface ApprovalRequest {
   readonly run: RunId;
   readonly call: CallId;
@@ -12,14 +15,24 @@ export interface ApprovalRequest {
   readonly input: JsonObject;
   /** Why the call needs a decision; null when the tool itself asks for one. */
   readonly reason: string | null;
+  /** SHA-256 of the canonical JSON of `{input, tool}`: a decision that names it counts for these arguments only. */
+  readonly hash: string;
+  /** The rule that `always: true` adds: it means this call and no other. */
+  readonly rule: string;
 }
 
 export interface ApprovalDecision {
   readonly approved: boolean;
+  /** The model reads why it was refused. */
   readonly comment?: string;
+  /**
+   * With an approval: answer the same question by itself until the run ends, for this very call (`true`) or for what a
+   * rule such as `bash(npm test *)` means. What `deny` forbids stays forbidden.
+   */
+  readonly always?: boolean | string;
 }
 
-/** Decides calls: a callback, or `bus` to wait for `run.approve` / `run.deny`. */
+/** Decides calls: a callback, or `bus` to wait for `run.approve` / `run.deny`, which also answer in place of a callback. */
 export type Approver =
   | 'bus'
   | ((request: ApprovalRequest, signal: AbortSignal) => ApprovalDecision | Promise<ApprovalDecision>);
@@ -28,8 +41,20 @@ export type Approver =
 export interface Approvals {
   /** Waits for a decision and publishes both events. Rejects with the signal's reason when the run ends first. */
   ask(request: ApprovalRequest, subtask: string | null, signal: AbortSignal): Promise<ApprovalDecision>;
-  /** Answers an open question. @throws EngineError `not_found` when nothing waits for that call */
-  decide(call: CallId, decision: ApprovalDecision): void;
+  /**
+   * Answers an open question.
+   * @param hash when given, the arguments the decision is about
+   * @throws EngineError `invalid_request`, code `not_found` when nothing waits for that call; `config` for a bad rule in
+   * `always`; the question then stays open
+   */
+  decide(call: CallId, decision: ApprovalDecision, hash?: string): void;
+  /** What waits, in the order it was asked. */
+  waiting(): readonly ApprovalRequest[];
+}
+
+/** What an approval is bound to. */
+export function hashCall(tool: string, input: JsonObject): string {
+  return canonicalHash({ input, tool });
 }
 
 export function createApprovals(options: {
@@ -38,14 +63,23 @@ export function createApprovals(options: {
   readonly timeoutMs?: number | undefined;
   publish(event: BusEvent): void;
 }): Approvals {
-  const open = new Map<CallId, (decision: ApprovalDecision) => void>();
+  const open = new Map<CallId, { readonly request: ApprovalRequest; answer(decision: ApprovalDecision): void }>();
 
   async function decisionFor(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
     const { approver } = options;
     if (approver === undefined) return { approved: false, comment: 'no approver is configured' };
-    if (approver !== 'bus') return await untilAborted(Promise.resolve(approver(request, signal)), signal);
-    const answer = new Promise<ApprovalDecision>((resolve) => open.set(request.call, resolve));
-    return await untilAborted(answer, signal).finally(() => open.delete(request.call));
+    using asking = childSignal(signal);
+    const answered = new Promise<ApprovalDecision>((resolve) => {
+      open.set(request.call, { request, answer: resolve });
+    });
+    try {
+      // why: whoever is first decides, and the callback is told when it is not
+      const called = approver === 'bus' ? [] : [askCallback(approver, request, asking.signal)];
+      return await untilAborted(Promise.race([answered, ...called]), signal);
+    } finally {
+      open.delete(request.call);
+      asking.abort(new EngineError('cancelled', 'the question was answered'));
+    }
   }
 
   return {
@@ -63,19 +97,44 @@ export function createApprovals(options: {
           : `the approver failed: ${messageOf(error)}`;
         decision = { approved: false, comment };
       }
-      const comment = decision.comment ?? null;
-      options.publish({ type: 'tool_approval_resolved', run, call, approved: decision.approved === true, comment });
-      return decision;
+      const approved = decision.approved === true;
+      const comment = typeof decision.comment === 'string' ? decision.comment : describeAlways(decision, request);
+      options.publish({ type: 'tool_approval_resolved', run, call, approved, comment });
+      return { ...decision, approved };
     },
-    decide(call, decision) {
-      const answer = open.get(call);
-      if (answer === undefined) {
+    decide(call, decision, hash) {
+      const question = open.get(call);
+      if (question === undefined) {
         throw new EngineError('invalid_request', `no call \`${call}\` of this run waits for approval`, {
           code: 'not_found',
         });
       }
+      if (hash !== undefined && hash !== question.request.hash) {
+        throw new EngineError('invalid_request', `the decision is about other arguments than those of call \`${call}\``);
+      }
+      question.answer(checkDecision(decision));
       open.delete(call);
-      answer(decision);
     },
+    waiting: () => [...open.values()].map(({ request }) => request),
   };
+}
+
+async function askCallback(
+  approver: Exclude<Approver, 'bus'>,
+  request: ApprovalRequest,
+  signal: AbortSignal,
+): Promise<ApprovalDecision> {
+  return checkDecision(await approver(request, signal));
+}
+
+/** @throws EngineError `config` when a rule in `always` cannot be read */
+function checkDecision(decision: ApprovalDecision): ApprovalDecision {
+  if (typeof decision.always === 'string') parseRule(decision.always);
+  return decision;
+}
+
+/** What the events show of an `always` without a comment. */
+function describeAlways({ approved, always }: ApprovalDecision, request: ApprovalRequest): string | null {
+  if (approved !== true || always === undefined || always === false) return null;
+  return `always: ${always === true ? request.rule : always}`;
 }

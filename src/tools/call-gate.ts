@@ -1,0 +1,85 @@
+import type { Hooks } from '../bus/hooks.ts';
+import { messageOf } from '../protocol/error.ts';
+import type { BeforeToolCall, HookDecision } from '../protocol/hook.ts';
+import type { RunId } from '../protocol/ids.ts';
+import { errorOutput, type Tool, type ToolOutput } from '../protocol/tool.ts';
+import { type Approvals, hashCall } from './approvals.ts';
+import { createRunRules, rulesHookName, type RunRules, type RuleVerdict } from './rules.ts';
+
+export interface CallGateSettings {
+  readonly run: RunId;
+  readonly role: string;
+  readonly subtask: string | null;
+  /** Default: no rules. */
+  readonly rules?: RunRules | undefined;
+  readonly approvals: Approvals;
+  readonly signal: AbortSignal;
+}
+
+/** What stands between a call and its tool: the refusal, or nothing when the call may go on. */
+export type CallGate = (tool: Tool, asked: BeforeToolCall) => Promise<ToolOutput | undefined> | ToolOutput | undefined;
+
+/**
+ * Rules first, as a hook named `rules`, then the hooks, then the approver (agent-runtime 5 and 18.12). Synchronous when
+ * nobody has to be waited for.
+ */
+export function createCallGate(settings: CallGateSettings, hooks: Hooks): CallGate {
+  const { run, role, subtask, approvals, signal } = settings;
+  const rules = settings.rules ?? createRunRules([], role);
+
+  return (tool, asked) => {
+    const verdict = rules.judge(asked);
+    if (verdict.kind === 'deny') return blocked(tool.name, rulesHookName, verdict.reason);
+    const decision = hooks.runBeforeTool(asked);
+    return decision instanceof Promise
+      ? decision.then((decided) => decide(tool, asked, verdict, decided))
+      : decide(tool, asked, verdict, decision);
+  };
+
+  function decide(
+    tool: Tool,
+    asked: BeforeToolCall,
+    verdict: RuleVerdict,
+    decision: HookDecision,
+  ): Promise<ToolOutput | undefined> | ToolOutput | undefined {
+    if (signal.aborted) return cancelledOutput(tool.name);
+    if (decision.kind === 'abort') return blocked(tool.name, decision.hook, decision.reason);
+    if (verdict.kind === 'ask') return ask(tool.name, asked, verdict.reason);
+    if (decision.kind === 'ask') return ask(tool.name, asked, decision.reason);
+    const needsApproval = tool.needs_approval === true && verdict.kind !== 'allow';
+    return needsApproval ? ask(tool.name, asked, null) : undefined;
+  }
+
+  async function ask(tool: string, asked: BeforeToolCall, reason: string | null): Promise<ToolOutput | undefined> {
+    try {
+      if (rules.isGranted(asked)) return undefined;
+      const { input, context } = asked;
+      const rule = rules.exactRule(asked);
+      const request = { run, call: context.call, role, tool, input, reason, hash: hashCall(tool, input), rule };
+      const { approved, always, comment } = await approvals.ask(request, subtask, signal);
+      if (!approved) return notApproved(tool, comment ?? 'refused');
+      if (always !== undefined && always !== false) rules.grant(always === true ? rule : always);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) return cancelledOutput(tool); // the run ended while it waited
+      return notApproved(tool, `the question cannot be asked: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** The result of a call that was cancelled (agent-runtime 18.1). */
+export function cancelledOutput(tool: string): ToolOutput {
+  return errorOutput(`Tool \`${tool}\` was cancelled.`);
+}
+
+function blocked(tool: string, hook: string, reason: string): ToolOutput {
+  return errorOutput(
+    `The call to \`${tool}\` was blocked by a policy hook: ${hook}: ${reason}. Do not repeat this call; choose another approach.`,
+  );
+}
+
+function notApproved(tool: string, comment: string): ToolOutput {
+  return errorOutput(
+    `The call to \`${tool}\` was not approved: ${comment}. Do not repeat this call; choose another approach.`,
+  );
+}
