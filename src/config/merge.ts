@@ -1,13 +1,13 @@
-import type { Config } from './schema.ts';
+import type { Config, RulesConfig } from './schema.ts';
 
 /**
  * Puts one layer of configuration over another, table by table: inside a table a key of `over` replaces that of `base`, the
- * rest of `base` stays. Three lists are joined instead, so that a project can add to what its user forbids but never take
- * away from it: `security.blocked_commands`, `rules.ask`, `rules.deny`. Plugins are joined by name, `over` wins.
+ * rest of `base` stays. Some lists are joined instead, so that a project can add to what its user forbids but never take
+ * away from it: `security.blocked_commands`, `rules.ask`, `rules.deny` and these two of each agent. Plugins are joined by
+ * name, `over` wins.
  */
 export function mergeConfig(base: Config, over: Config): Config {
   const security = mergeTable(base.security, over.security);
-  const rules = mergeTable(base.rules, over.rules);
   return withoutAbsent({
     model: over.model ?? base.model,
     phases: mergeTables(base.phases, over.phases),
@@ -18,13 +18,7 @@ export function mergeConfig(base: Config, over: Config): Config {
         ...security,
         blocked_commands: joinLists(base.security?.blocked_commands, over.security?.blocked_commands),
       }),
-    rules:
-      rules &&
-      withoutAbsent({
-        ...rules,
-        ask: joinLists(base.rules?.ask, over.rules?.ask),
-        deny: joinLists(base.rules?.deny, over.rules?.deny),
-      }),
+    rules: mergeRules(base.rules, over.rules),
     budget: mergeTable(base.budget, over.budget),
     prices: mergeTables(base.prices, over.prices),
     limits: mergeTable(base.limits, over.limits),
@@ -32,8 +26,38 @@ export function mergeConfig(base: Config, over: Config): Config {
   });
 }
 
-/** The dotted names of the lists that layers add to. */
-export const joinedLists: ReadonlySet<string> = new Set(['security.blocked_commands', 'rules.ask', 'rules.deny']);
+/** The dotted names of the lists that layers add to, besides those of agents. */
+const joinedLists: ReadonlySet<string> = new Set(['security.blocked_commands', 'rules.ask', 'rules.deny']);
+
+export function isJoinedList(name: string): boolean {
+  return joinedLists.has(name) || /^rules\.agents\..*\.(?:ask|deny)$/s.test(name);
+}
+
+function mergeRules(base: RulesConfig | undefined, over: RulesConfig | undefined): Config['rules'] {
+  if (base === undefined || over === undefined) return over ?? base;
+  const { agents: baseAgents, ...baseLists } = base;
+  const { agents: overAgents, ...overLists } = over;
+  const roles = [...new Set([...Object.keys(baseAgents ?? {}), ...Object.keys(overAgents ?? {})])];
+  const agents = roles.map((role) => [role, mergeRuleLists(own(baseAgents, role), own(overAgents, role))] as const);
+  return withoutAbsent({
+    ...mergeRuleLists(baseLists, overLists),
+    agents: roles.length === 0 ? undefined : Object.fromEntries(agents),
+  });
+}
+
+type RuleLists = Omit<RulesConfig, 'agents'>;
+
+function mergeRuleLists(base: RuleLists, over: RuleLists): RuleLists {
+  return withoutAbsent({
+    ...mergeTable(base, over),
+    ask: joinLists(base.ask, over.ask),
+    deny: joinLists(base.deny, over.deny),
+  });
+}
+
+function own(agents: RulesConfig['agents'], role: string): RuleLists {
+  return agents !== undefined && Object.hasOwn(agents, role) ? (agents[role] ?? {}) : {};
+}
 
 function mergeTable<T extends object>(base: T | undefined, over: T | undefined): T | undefined {
   if (base === undefined || over === undefined) return over ?? base;

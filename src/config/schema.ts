@@ -50,8 +50,10 @@ const security = z.strictObject({
   sandbox: z.enum(['auto', 'on', 'off']).optional(),
 });
 
-/** Tool patterns such as `bash(npm test*)`; deny wins, then ask, then allow. */
-const rules = z.strictObject({ allow: texts.optional(), ask: texts.optional(), deny: texts.optional() });
+/** Tool patterns such as `bash(npm test *)`; deny wins, then ask, then allow. */
+const ruleLists = z.strictObject({ allow: texts.optional(), ask: texts.optional(), deny: texts.optional() });
+/** For all agents, and more by role. */
+const rules = ruleLists.extend({ agents: z.record(text, ruleLists).optional() });
 
 const budget = z.strictObject({
   max_tokens: positive.optional(),

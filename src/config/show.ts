@@ -1,5 +1,5 @@
 import { isJsonObject } from '../protocol/json.ts';
-import { joinedLists, mergeConfig } from './merge.ts';
+import { isJoinedList, mergeConfig } from './merge.ts';
 import type { Config } from './schema.ts';
 import { toDotted } from './toml-file.ts';
 
@@ -29,7 +29,7 @@ export function listValues(layers: readonly NamedLayer[]): readonly ShownValue[]
   return toEntries(merged).map(([name, entry]) => {
     const having = byLayer.filter(({ names }) => names.has(name));
     const adding = having.filter(({ names }) => !isEmptyList(names.get(name)?.value));
-    const used = joinedLists.has(name) && adding.length > 0 ? adding : having.slice(-1);
+    const used = isJoinedList(name) && adding.length > 0 ? adding : having.slice(-1);
     return { ...entry, value: maskSecret(name, entry.value), sources: used.map(({ source }) => source) };
   });
 }
@@ -70,7 +70,10 @@ function toEntries(config: Config): readonly (readonly [string, Entry])[] {
   addTables('providers', config.providers);
   for (const plugin of config.plugins ?? []) add('[[plugins]]', ['plugins', plugin.name], plugin);
   add('[security]', ['security'], config.security ?? {});
-  add('[rules]', ['rules'], config.rules ?? {});
+  const { agents, ...rules } = config.rules ?? {};
+  add('[rules]', ['rules'], rules);
+  for (const [role, lists] of Object.entries(agents ?? {}))
+    add(`[${toDotted(['rules', 'agents', role])}]`, ['rules', 'agents', role], lists);
   add('[budget]', ['budget'], config.budget ?? {});
   addTables('prices', config.prices);
   add('[limits]', ['limits'], config.limits ?? {});

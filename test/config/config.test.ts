@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { mergeConfig } from '../../src/config/merge.ts';
+import { listValues } from '../../src/config/show.ts';
 import { configSchema, defaultConfig } from '../../src/config/schema.ts';
 import { parseTomlText } from '../../src/config/toml-file.ts';
 
@@ -153,6 +154,34 @@ test('the project wins key by key and can only add to what the user forbids', ()
     security: { blocked_commands: ['docker', 'podman'], allow_network: false, command_timeout_secs: 5 },
     rules: { deny: ['bash'], allow: ['grep'] },
   });
+});
+
+test('the rules of an agent are joined as those of all agents are, whatever its name', () => {
+  const user = configSchema.parse({ rules: { ask: ['a'], agents: { coder: { deny: ['bash'], allow: ['glob'] } } } });
+  const project = parseTomlText(
+    '[rules.agents.coder]\ndeny = ["grep"]\nallow = ["ls"]\n[rules.agents.constructor]\nask = ["x"]',
+    'c.toml',
+    configSchema,
+  );
+
+  expect(mergeConfig(user, project).rules).toEqual({
+    ask: ['a'],
+    agents: { coder: { deny: ['bash', 'grep'], allow: ['ls'] }, constructor: { ask: ['x'] } },
+  });
+  expect(mergeConfig(project, {}).rules?.agents).toEqual({
+    coder: { deny: ['grep'], allow: ['ls'] },
+    constructor: { ask: ['x'] },
+  });
+  const shown = listValues([
+    { source: 'user', config: user },
+    { source: 'project', config: project },
+  ]);
+  expect(shown.map(({ table, key, sources }) => [table, key, sources.join()])).toEqual([
+    ['[rules]', 'ask', 'user'],
+    ['[rules.agents.coder]', 'allow', 'project'],
+    ['[rules.agents.coder]', 'deny', 'user,project'],
+    ['[rules.agents.constructor]', 'ask', 'project'],
+  ]);
 });
 
 test('what starts programs, moves prompts or keys, spends or permits needs trust, the rest does not', async () => {
