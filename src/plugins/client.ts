@@ -8,7 +8,7 @@ import {
   type InitializeResult,
   type PluginProgressEvent,
   type PluginToolResult,
-  toCallParams,
+  createCallParamsWriter,
   toInitializeParams,
   type ToolDescriptor,
   vppMethods,
@@ -264,6 +264,7 @@ async function greet(
     throw error;
   }
   link.markReady();
+  const writeCallParams = createCallParamsWriter();
 
   return {
     name: declaration.name,
@@ -281,7 +282,7 @@ async function greet(
       return tools;
     },
     callTool: (tool, input, context) =>
-      peer.request(vppMethods.callTool, toCallParams(tool, input, context, peer.nextId), {
+      peer.requestText(vppMethods.callTool, writeCallParams(tool, input, context, peer.nextId), {
         timeoutMs: timeouts.toolCall,
         signal: context.signal,
         read: readToolResult,

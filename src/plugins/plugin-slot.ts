@@ -216,7 +216,10 @@ export function createPluginSlot(declaration: PluginDeclaration, deps: SlotDeps)
     record: () => (connection === undefined ? undefined : toRecord(name, connection)),
     start,
     stop,
-    callTool: (tool, input, context) => call((open) => open.callTool(tool, input, context)),
+    callTool: (tool, input, context) =>
+      state === 'ready' && connection !== undefined
+        ? connection.callTool(tool, input, context)
+        : Promise.reject(closedError()),
     beforeTool: (tool, input, signal) =>
       call((open) =>
         // why: a later load may have brought the plugin back without its hook, and what is not offered is not called

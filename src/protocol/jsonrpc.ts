@@ -63,29 +63,47 @@ function hasSurrogateEscape(line: string): boolean {
 
 /** Judges parsed JSON in the order of plugin-protocol section 2, by own properties only. */
 export function classify(value: unknown): RpcMessage {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid(`expected an object`);
-  const fields = value as Readonly<Record<string, unknown>>;
-  const id = Object.hasOwn(fields, 'id') ? fields['id'] : undefined;
-  if (!Object.hasOwn(fields, 'jsonrpc') || typeof fields['jsonrpc'] !== 'string') {
-    return invalid('`jsonrpc` must be a string', id);
-  }
-  if (Object.hasOwn(fields, 'method')) return classifyCall(fields, id);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid('expected an object');
+  const fields: Fields = value;
+  const id = own(fields, 'id', fields.id);
+  if (typeof own(fields, 'jsonrpc', fields.jsonrpc) !== 'string') return invalid('`jsonrpc` must be a string', id);
+  if (fields.method !== undefined && Object.hasOwn(fields, 'method')) return classifyCall(fields, id);
   if (id !== undefined && id !== null && !isRpcId(id)) return invalid('`id` must be a string or an integer');
-  const error = Object.hasOwn(fields, 'error') ? fields['error'] : undefined;
+  const error = own(fields, 'error', fields.error);
   if (error === undefined || error === null) {
-    const result = Object.hasOwn(fields, 'result') ? fields['result'] : undefined;
-    return { kind: 'response', id: id ?? null, result: result ?? null };
+    return { kind: 'response', id: id ?? null, result: own(fields, 'result', fields.result) ?? null };
   }
   const read = readErrorObject(error);
-  if (read === undefined)
+  if (read === undefined) {
     return invalid('`error` must be an object with an integer `code` and a string `message`', id, true);
+  }
   return { kind: 'response', id: id ?? null, error: read };
 }
 
-function classifyCall(fields: Readonly<Record<string, unknown>>, id: unknown): RpcMessage {
-  const method = fields['method'];
+interface Fields {
+  readonly jsonrpc?: unknown;
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly data?: unknown;
+}
+
+/**
+ * The value if it is the object's own. What is absent needs no second look, so that the common message costs three checks:
+ * the value is read by its fixed name, which the engine of the language does a dozen times faster than asking for a key.
+ */
+function own(fields: Fields, key: keyof Fields, value: unknown): unknown {
+  return value === undefined || Object.hasOwn(fields, key) ? value : undefined;
+}
+
+function classifyCall(fields: Fields, id: unknown): RpcMessage {
+  const { method } = fields;
   if (typeof method !== 'string') return invalid('`method` must be a string', id);
-  const params = Object.hasOwn(fields, 'params') ? fields['params'] : undefined;
+  const params = own(fields, 'params', fields.params);
   const given = params === undefined || params === null ? {} : { params };
   if (id === undefined || id === null) return { kind: 'notification', method, ...given };
   if (!isRpcId(id)) return invalid('`id` must be a string or an integer');
@@ -94,11 +112,11 @@ function classifyCall(fields: Readonly<Record<string, unknown>>, id: unknown): R
 
 function readErrorObject(value: unknown): RpcErrorObject | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const fields = value as Readonly<Record<string, unknown>>;
-  const code = Object.hasOwn(fields, 'code') ? fields['code'] : undefined;
-  const message = Object.hasOwn(fields, 'message') ? fields['message'] : undefined;
+  const fields: Fields = value;
+  const code = own(fields, 'code', fields.code);
+  const message = own(fields, 'message', fields.message);
   if (typeof code !== 'number' || !Number.isInteger(code) || typeof message !== 'string') return undefined;
-  return Object.hasOwn(fields, 'data') ? { code, message, data: fields['data'] } : { code, message };
+  return Object.hasOwn(fields, 'data') ? { code, message, data: fields.data } : { code, message };
 }
 
 export function isRpcId(value: unknown): value is RpcId {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
 
 /** Limit of one line without its newline, in bytes (plugin-protocol 16.1). */
 export const defaultMaxLineBytes = 16 * 1024 * 1024;
@@ -59,19 +60,18 @@ export function createLineReader(handler: LineHandler, maxLineBytes: number = de
     blockUsed = 0;
   }
 
-  function takeHeld(last: Buffer): Buffer {
+  function takeHeld(last: Buffer): readonly Buffer[] {
     sealBlock();
     if (last.length > 0) held.push(last);
-    const [first] = held;
-    const bytes = held.length === 1 && first !== undefined ? first : Buffer.concat(held);
+    const pieces = held;
     held = [];
     heldBytes = 0;
-    return bytes;
+    return pieces;
   }
 
-  function emit(bytes: Buffer): void {
-    const text = bytes.toString('utf8');
-    if (text.includes('\ufffd') && !isUtf8(bytes)) handler.onBrokenText();
+  function emit(...pieces: readonly Buffer[]): void {
+    const text = decode(pieces);
+    if (text.includes('\ufffd') && !isUtf8(Buffer.concat(pieces))) handler.onBrokenText();
     else handler.onLine(text);
   }
 
@@ -102,7 +102,7 @@ export function createLineReader(handler: LineHandler, maxLineBytes: number = de
       const piece = chunk.subarray(start, at);
       if (isSkipping) isSkipping = false;
       else if (heldBytes + piece.length > maxLineBytes) refuse(piece);
-      else emit(takeHeld(piece));
+      else emit(...takeHeld(piece));
       start = at + 1;
     }
     const rest = chunk.subarray(start);
@@ -158,7 +158,7 @@ export function createLineReader(handler: LineHandler, maxLineBytes: number = de
     let start = 0;
     if (heldBytes > 0) {
       const first = chunk.indexOf(newline);
-      emit(takeHeld(chunk.subarray(0, first)));
+      emit(...takeHeld(chunk.subarray(0, first)));
       start = first + 1;
     }
     if (start <= last) emitAll(chunk.subarray(start, last));
@@ -168,25 +168,37 @@ export function createLineReader(handler: LineHandler, maxLineBytes: number = de
   function end(): void {
     if (markSeen > 0) hold(Buffer.from(byteOrderMark.slice(0, markSeen)));
     markSeen = -1;
-    if (!isSkipping && heldBytes > 0) emit(takeHeld(Buffer.alloc(0)));
+    if (!isSkipping && heldBytes > 0) emit(...takeHeld(Buffer.alloc(0)));
     isSkipping = false;
   }
 
   return { push, end };
 }
 
-/**
- * One message as the text of a line, without its newline (plugin-protocol F1). Lone surrogates become U+FFFD, since strict readers refuse the escapes that
- * `JSON.stringify` writes for them.
- * @throws TypeError or RangeError for what is no JSON (cycles, BigInt, nesting beyond the stack)
- */
-export function toLine(message: object): string {
-  return toWellFormedJson(JSON.stringify(message));
+/** Piece by piece: joining the bytes first would copy a large line once more, outside the heap. */
+function decode(pieces: readonly Buffer[]): string {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first.toString('utf8');
+  const decoder = new StringDecoder('utf8');
+  let text = '';
+  for (const piece of pieces) text += decoder.write(piece);
+  return text + decoder.end();
 }
 
-function toWellFormedJson(text: string): string {
+/**
+ * A value as JSON text for a line: without raw newlines (plugin-protocol F1). Lone surrogates become U+FFFD, since strict
+ * readers refuse the escapes that `JSON.stringify` writes for them.
+ * @throws TypeError or RangeError for what is no JSON (cycles, BigInt, nesting beyond the stack)
+ */
+export function toJsonText(value: unknown): string {
+  const text = JSON.stringify(value);
   if (!text.includes('\\ud')) return text;
   return text.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|[^u])/g, (match, surrogate?: string) =>
     surrogate === undefined ? match : '\ufffd',
   );
+}
+
+/** One message as the text of a line, without its newline. @throws as `toJsonText` */
+export function toLine(message: object): string {
+  return toJsonText(message);
 }

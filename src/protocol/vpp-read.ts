@@ -67,15 +67,20 @@ export function readToolResult(value: unknown): PluginToolResult {
   if (list === undefined) return { content: '', is_error };
   const blocks = asArray(list, '`content`');
   // why: one text block is by far the most common answer
-  if (blocks.length === 1) return { content: readBlock(blocks[0], 0), is_error };
-  return { content: blocks.map(readBlock).join('\n'), is_error };
+  const content = blocks.length === 1 ? readBlock(blocks[0], 0) : blocks.map(readBlock).join('\n');
+  return { content, is_error };
 }
 
 function readBlock(value: unknown, index: number): string {
-  const block = asObject(value, `\`content[${index}]\``);
-  const type = asText(ownValue(block, 'type'), `\`content[${index}].type\``);
-  const text = optionalText(block, 'text', `\`content[${index}].text\``);
-  return type === 'text' && text !== undefined ? text : `[${type} content omitted]`;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`\`content[${index}]\` must be an object`);
+  }
+  const type = ownValue(value, 'type');
+  if (typeof type !== 'string') throw invalid(`\`content[${index}].type\` must be a string`);
+  const text = ownValue(value, 'text') ?? undefined;
+  if (text !== undefined && typeof text !== 'string') throw invalid(`\`content[${index}].text\` must be a string`);
+  if (type !== 'text' || text === undefined) return `[${type.toWellFormed()} content omitted]`;
+  return text.isWellFormed() ? text : text.toWellFormed();
 }
 
 export function readHookAnswer(value: unknown): HookAnswer {
@@ -212,12 +217,13 @@ function asCount(value: unknown, name: string): number {
   return value;
 }
 
-function optionalText(object: object, key: string, name = `\`${key}\``): string | undefined {
+function optionalText(object: object, key: string, name?: string): string | undefined {
   const value = present(object, key);
-  return value === undefined ? undefined : asText(value, name);
+  return value === undefined ? undefined : asText(value, name ?? `\`${key}\``);
 }
 
-function optionalFlag(object: object, key: string, name = `\`${key}\``): boolean | undefined {
+function optionalFlag(object: object, key: string, name?: string): boolean | undefined {
   const value = present(object, key);
-  return value === undefined ? undefined : asFlag(value, name);
+  if (value === undefined || typeof value === 'boolean') return value;
+  return asFlag(value, name ?? `\`${key}\``);
 }

@@ -1,6 +1,7 @@
 import type { AgentSpec } from './agent.ts';
 import type { CallId, RunId } from './ids.ts';
 import type { JsonObject } from './json.ts';
+import { toJsonText } from './lines.ts';
 import type { ToolContextData } from './tool.ts';
 
 // The Vibe Plugin Protocol: names, numbers and shapes (plugin-protocol sections 3, 5, 8, 12, 16).
@@ -144,14 +145,59 @@ export function toInitializeParams(host: ProgramInfo): JsonObject {
   };
 }
 
-/** Params of `tools/call`. Extra read paths, run and call stay with the host. */
-export function toCallParams(tool: string, input: JsonObject, context: ToolContextData, progressToken: number): object {
+/** Writes the params of `tools/call`. Extra read paths, run and call stay with the host. */
+export type WriteCallParams = (
+  tool: string,
+  input: JsonObject,
+  context: ToolContextData,
+  progressToken: number,
+) => string;
+
+/**
+ * A writer of `tools/call` params as JSON text. It remembers the text of the last tool and context: calls of one run differ
+ * in their arguments only, and writing the rest again costs as much as a small call itself.
+ */
+export function createCallParamsWriter(): WriteCallParams {
+  let lastTool = '';
+  let toolText = '""';
+  let last: ToolContextData | undefined;
+  let contextText = '';
+  return (tool, input, context, progressToken) => {
+    if (tool !== lastTool) {
+      toolText = toJsonText(tool);
+      lastTool = tool;
+    }
+    if (last === undefined || !isSameContext(last, context)) {
+      contextText = toJsonText(toCallContext(context));
+      last = context;
+    }
+    const argumentsText = toJsonText(input);
+    return `{"name":${toolText},"arguments":${argumentsText},"_meta":{"vibe":${contextText},"progressToken":${progressToken}}}`;
+  };
+}
+
+function toCallContext(context: ToolContextData): PluginCallContext {
   const { read, write, execute, network } = context.permissions;
-  const vibe: PluginCallContext = {
+  return {
     workspace_root: context.workspace_root,
     ...(context.task_id === undefined ? {} : { task_id: context.task_id }),
     agent: context.agent,
     permissions: { read, write, execute, network },
   };
-  return { name: tool, arguments: input, _meta: { vibe, progressToken } };
+}
+
+function isSameContext(left: ToolContextData, right: ToolContextData): boolean {
+  if (left === right) return true;
+  const before = left.permissions;
+  const now = right.permissions;
+  return (
+    left.workspace_root === right.workspace_root &&
+    left.agent === right.agent &&
+    left.task_id === right.task_id &&
+    (before === now ||
+      (before.read === now.read &&
+        before.write === now.write &&
+        before.execute === now.execute &&
+        before.network === now.network))
+  );
 }

@@ -5,6 +5,7 @@ import { messageOf } from '../protocol/error.ts';
 export interface OutgoingLine {
   /** Without the newline; emptied once it is handed over or skipped. */
   text: string;
+  /** Counted when it is needed. */
   bytes: number;
   isBegun: boolean;
   isSkipped: boolean;
@@ -38,7 +39,7 @@ export interface WriteFailure {
 export interface LineWriter {
   /** Nothing more is taken: it failed, or `finish` was called and is through. */
   readonly isClosed: boolean;
-  readonly queuedBytes: number;
+  readonly queuedCharacters: number;
   write(line: OutgoingLine): void;
   /** Takes a line out that was not begun; a begun one is finished. */
   skip(line: OutgoingLine): void;
@@ -60,7 +61,7 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   const { stream, elapsed } = options;
   let queue: OutgoingLine[] = [];
   let head = 0;
-  let queuedBytes = 0;
+  let queuedCharacters = 0;
   let batch: OutgoingLine[] = [];
   let isScheduled = false;
   let isWriting = false;
@@ -72,9 +73,8 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   function write(line: OutgoingLine): void {
     if (isClosed) return;
     queue.push(line);
-    line.bytes = Buffer.byteLength(line.text) + 1;
-    queuedBytes += line.bytes;
-    if (queuedBytes > options.maxQueuedBytes) {
+    queuedCharacters += line.text.length + 1;
+    if (queuedCharacters * 3 > options.maxQueuedBytes && queuedBytes() > options.maxQueuedBytes) {
       fail(`more than ${options.maxQueuedBytes} bytes are waiting`);
       return;
     }
@@ -82,6 +82,18 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     isScheduled = true;
     // why: after the microtasks of this tick, so that calls made together leave in one write; a lone one leaves just as soon
     process.nextTick(flush);
+  }
+
+  /** Counted only when it may matter: a character has at most three bytes. */
+  function queuedBytes(): number {
+    let total = 0;
+    for (let index = head; index < queue.length; index += 1) {
+      const line = queue[index];
+      if (line === undefined || line.isSkipped) continue;
+      line.bytes ||= Buffer.byteLength(line.text) + 1;
+      total += line.bytes;
+    }
+    return total;
   }
 
   function flush(): void {
@@ -114,9 +126,9 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   }
 
   function begin(line: OutgoingLine): void {
+    queuedCharacters -= line.text.length + 1;
     line.text = '';
     line.isBegun = true;
-    queuedBytes -= line.bytes;
     batch.push(line);
     line.onBegun?.();
   }
@@ -124,8 +136,8 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   function skip(line: OutgoingLine): void {
     if (line.isBegun || line.isSkipped || isClosed) return;
     line.isSkipped = true;
+    queuedCharacters -= line.text.length + 1;
     line.text = '';
-    queuedBytes -= line.bytes;
   }
 
   function onWritten(error?: Error | null): void {
@@ -164,7 +176,7 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     queue = [];
     head = 0;
     batch = [];
-    queuedBytes = 0;
+    queuedCharacters = 0;
     clearTimeout(stallTimer);
     stallTimer = undefined;
     onIdle?.();
@@ -194,8 +206,8 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     get isClosed() {
       return isClosed;
     },
-    get queuedBytes() {
-      return queuedBytes;
+    get queuedCharacters() {
+      return queuedCharacters;
     },
     write,
     skip,

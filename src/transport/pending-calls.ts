@@ -10,10 +10,46 @@ export interface PendingCall<Tag> extends OutgoingLine {
   readonly isSilent: boolean;
   readonly signal: AbortSignal | undefined;
   readonly tag: Tag | undefined;
+  /** Set while the call listens to its signal. */
   onAbort: (() => void) | undefined;
-  accept(result: unknown): void;
-  reject(error: Error): void;
+  accept: (result: unknown) => void;
+  reject: (error: Error) => void;
 }
+
+interface CallOptions<Tag> {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly isSilent?: boolean;
+  readonly tag?: Tag;
+}
+
+/** A call that nobody waits for yet: `accept` and `reject` are still to be set. */
+export function toPendingCall<Tag>(
+  id: number,
+  method: string,
+  text: string,
+  options: CallOptions<Tag>,
+): PendingCall<Tag> {
+  return {
+    text,
+    bytes: 0,
+    isBegun: false,
+    isSkipped: false,
+    id,
+    method,
+    timeoutMs: options.timeoutMs,
+    startedAt: 0,
+    deadline: 0,
+    isSilent: options.isSilent === true,
+    signal: options.signal,
+    tag: options.tag,
+    onAbort: undefined,
+    accept: ignore,
+    reject: ignore,
+  };
+}
+
+function ignore(): void {}
 
 export interface PendingCalls<Tag> {
   readonly size: number;
@@ -30,16 +66,34 @@ export interface PendingCalls<Tag> {
 }
 
 /**
- * The calls in flight and their deadlines. Calls with the same limit share one timer, which looks at what is left when it
+ * A call listens to its signal once it has been in flight for this long; until then the signal is only looked at.
+ * Listening and leaving costs more than the rest of a small call, and most calls are over by then. In milliseconds.
+ */
+const listenAfterMs = 5;
+/** Calls whose ids lie further apart share a slot; the older one then moves to a map. A power of two. */
+const ringSize = 1_024;
+
+/**
+ * The calls in flight and their deadlines.
+ *
+ * They stand in a ring by their id: a `Map` that is filled and emptied all the time leaves a chain of dead tables behind,
+ * which keeps finished calls alive until the next full collection and made up half of the time of a busy connection. Calls with the same limit share one timer, which looks at what is left when it
  * fires: a timer set and cleared for each call costs a fifth of a round trip at 64 in flight.
  */
 export function createPendingCalls<Tag>(options: {
   readonly elapsed: () => number;
   onExpired(call: PendingCall<Tag>): void;
+  /** The signal of a call aborted; told within `listenAfterMs`. */
+  onAborted(call: PendingCall<Tag>): void;
 }): PendingCalls<Tag> {
   const { elapsed } = options;
-  const calls = new Map<number, PendingCall<Tag>>();
+  const ring = Array.from<PendingCall<Tag> | undefined>({ length: ringSize });
+  const displaced = new Map<number, PendingCall<Tag>>();
+  let size = 0;
   const timers = new Map<number, NodeJS.Timeout>();
+  /** Calls with a signal nobody listens to yet; some of them are over already. */
+  let fresh: PendingCall<Tag>[] = [];
+  let freshTimer: NodeJS.Timeout | undefined;
 
   function watch(timeoutMs: number, ms: number): void {
     const timer = setTimeout(() => check(timeoutMs), Math.max(1, Math.ceil(ms)));
@@ -53,7 +107,7 @@ export function createPendingCalls<Tag>(options: {
     const now = elapsed();
     const expired: PendingCall<Tag>[] = [];
     let next = Infinity;
-    for (const call of calls.values()) {
+    for (const call of inOrder()) {
       if (call.timeoutMs !== timeoutMs) continue;
       if (call.deadline <= now) expired.push(call);
       else next = Math.min(next, call.deadline);
@@ -62,41 +116,87 @@ export function createPendingCalls<Tag>(options: {
     for (const call of expired) options.onExpired(call);
   }
 
+  function find(id: number): PendingCall<Tag> | undefined {
+    const call = ring[id & (ringSize - 1)];
+    return call?.id === id ? call : displaced.get(id);
+  }
+
+  function put(call: PendingCall<Tag>): void {
+    const slot = call.id & (ringSize - 1);
+    const older = ring[slot];
+    if (older !== undefined) displaced.set(older.id, older);
+    ring[slot] = call;
+    size += 1;
+  }
+
+  function listenSoon(call: PendingCall<Tag>): void {
+    fresh.push(call);
+    if (freshTimer !== undefined) return;
+    freshTimer = setTimeout(listen, listenAfterMs);
+    freshTimer.unref();
+  }
+
+  function listen(): void {
+    freshTimer = undefined;
+    const calls = fresh;
+    fresh = [];
+    for (const call of calls) {
+      const { signal } = call;
+      if (signal === undefined || find(call.id) !== call) continue;
+      if (signal.aborted) options.onAborted(call);
+      else {
+        call.onAbort = () => options.onAborted(call);
+        signal.addEventListener('abort', call.onAbort, { once: true });
+      }
+    }
+  }
+
   function release(call: PendingCall<Tag>): void {
-    calls.delete(call.id);
+    const slot = call.id & (ringSize - 1);
+    if (ring[slot] === call) ring[slot] = undefined;
+    else displaced.delete(call.id);
+    size -= 1;
     if (call.onAbort !== undefined) call.signal?.removeEventListener('abort', call.onAbort);
+  }
+
+  function inOrder(): PendingCall<Tag>[] {
+    const all = [...displaced.values(), ...ring.filter((call) => call !== undefined)];
+    return all.sort((left, right) => left.id - right.id);
   }
 
   return {
     get size() {
-      return calls.size;
+      return size;
     },
     add(call) {
       call.startedAt = elapsed();
       call.deadline = call.startedAt + call.timeoutMs;
-      calls.set(call.id, call);
+      put(call);
       if (!timers.has(call.timeoutMs)) watch(call.timeoutMs, call.timeoutMs);
+      if (call.signal !== undefined) listenSoon(call);
     },
-    get: (id) => calls.get(id),
+    get: find,
     take(id) {
-      const call = calls.get(id);
+      const call = find(id);
       if (call === undefined) return false;
       release(call);
       return true;
     },
     takeAll() {
-      const all = [...calls.values()];
+      const all = inOrder();
       for (const call of all) release(call);
       return all;
     },
     prolong(id) {
-      const call = calls.get(id);
+      const call = find(id);
       if (call === undefined) return;
       call.deadline = Math.min(elapsed() + call.timeoutMs, call.startedAt + 3 * call.timeoutMs);
     },
     dispose() {
       for (const timer of timers.values()) clearTimeout(timer);
       timers.clear();
+      clearTimeout(freshTimer);
+      fresh = [];
     },
   };
 }

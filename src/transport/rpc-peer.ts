@@ -2,10 +2,10 @@ import type { Readable, Writable } from 'node:stream';
 import type { Logger } from '../protocol/deps.ts';
 import { describeError, EngineError, messageOf } from '../protocol/error.ts';
 import { rpcCodes, type RpcErrorObject, type RpcId } from '../protocol/jsonrpc.ts';
-import { toLine } from '../protocol/lines.ts';
+import { toJsonText } from '../protocol/lines.ts';
 import { createWindowGate } from './flood-gate.ts';
 import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
-import { createPendingCalls, type PendingCall } from './pending-calls.ts';
+import { createPendingCalls, type PendingCall, toPendingCall } from './pending-calls.ts';
 import { createRpcIntake } from './rpc-intake.ts';
 import { formatSeconds } from './duration.ts';
 
@@ -69,6 +69,8 @@ export interface RpcPeer<Tag> {
    * @throws EngineError `plugin`: `timeout`, `closed`, `remote` (its code in `data`), `invalid_answer`; `cancelled`
    */
   request<T>(method: string, params: object | undefined, options: RequestOptions<T, Tag>): Promise<T>;
+  /** The same with params that are JSON text already, without raw newlines. */
+  requestText<T>(method: string, paramsText: string | undefined, options: RequestOptions<T, Tag>): Promise<T>;
   notify(method: string, params?: object): void;
   /** The tag of a call in flight. */
   tagOf(id: number): Tag | undefined;
@@ -87,7 +89,11 @@ export interface RpcPeer<Tag> {
 export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag> {
   const { limits, logger, elapsed, input, output } = options;
   const label = `plugin \`${options.name}\``;
-  const pending = createPendingCalls<Tag>({ elapsed, onExpired: expire });
+  const pending = createPendingCalls<Tag>({
+    elapsed,
+    onExpired: expire,
+    onAborted: (call) => giveUp(call, cancelledError(), 'cancelled by host'),
+  });
   const writer = createLineWriter({
     stream: input,
     maxQueuedBytes: limits.maxQueuedBytes,
@@ -110,6 +116,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   });
   const droppedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
 
+  const methodTexts = new Map<string, string>();
   let nextId = 1;
   let isOpen = true;
   let isDead = false;
@@ -133,57 +140,46 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   }
 
   function request<T>(method: string, params: object | undefined, how: RequestOptions<T, Tag>): Promise<T> {
+    if (params === undefined) return requestText(method, undefined, how);
+    let text: string;
+    try {
+      text = toJsonText(params);
+    } catch (cause) {
+      const message = `request to ${label} cannot be written as JSON: ${messageOf(cause)}`;
+      return Promise.reject(new EngineError('plugin', message, { cause }));
+    }
+    return requestText(method, text, how);
+  }
+
+  function requestText<T>(method: string, paramsText: string | undefined, how: RequestOptions<T, Tag>): Promise<T> {
     if (isDead || !(isOpen || how.isLast === true)) return Promise.reject(closedError());
     if (how.signal?.aborted === true) return Promise.reject(cancelledError());
     const id = nextId;
-    let text: string;
-    try {
-      text = toLine(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params });
-    } catch (cause) {
-      return Promise.reject(
-        new EngineError('plugin', `request to ${label} cannot be written as JSON: ${messageOf(cause)}`, { cause }),
-      );
-    }
+    const text = toRequestText(id, method, paramsText);
     if (isOverLimit(text)) {
       return Promise.reject(
         new EngineError('plugin', `request to ${label} is longer than ${limits.maxLineBytes} bytes`),
       );
     }
     nextId += 1;
+    const call = toPendingCall<Tag>(id, method, text, how);
     return new Promise<T>((resolve, reject) => {
-      const call: PendingCall<Tag> = {
-        text,
-        bytes: 0,
-        isBegun: false,
-        isSkipped: false,
-        id,
-        method,
-        timeoutMs: how.timeoutMs,
-        startedAt: 0,
-        deadline: 0,
-        isSilent: how.isSilent === true,
-        signal: how.signal,
-        tag: how.tag,
-        onAbort: undefined,
-        accept(result) {
-          let value: T;
-          try {
-            value = how.read(result);
-          } catch (error) {
-            reject(invalidResult(method, messageOf(error)));
-            return;
-          }
-          resolve(value);
-        },
-        reject,
-      };
-      if (how.signal !== undefined) {
-        call.onAbort = () => giveUp(call, cancelledError(), 'cancelled by host');
-        how.signal.addEventListener('abort', call.onAbort, { once: true });
-      }
+      call.reject = reject;
+      call.accept = toAccept(how.read, resolve, reject, method, invalidResult);
       pending.add(call);
       writer.write(call);
     });
+  }
+
+  /** Method names are few; each is written as JSON once. */
+  function toRequestText(id: number, method: string, paramsText: string | undefined): string {
+    let methodText = methodTexts.get(method);
+    if (methodText === undefined) {
+      methodText = toJsonText(method);
+      if (methodTexts.size < 64) methodTexts.set(method, methodText);
+    }
+    const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
+    return `{"jsonrpc":"2.0","id":${id},"method":${methodText}${params}}`;
   }
 
   function isOverLimit(text: string): boolean {
@@ -212,7 +208,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   function notify(method: string, params?: object): void {
     if (isDead) return;
     writer.write(
-      toOutgoing(toLine(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })),
+      toOutgoing(toJsonText(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })),
     );
   }
 
@@ -222,7 +218,9 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     // why: an answer to a request that was not written yet is a guess, and must not be kept for it
     if (call === undefined || !call.isBegun) return false;
     pending.take(id);
-    if (error === undefined) call.accept(result);
+    // why: an abort that was not noticed yet came before the answer and counts
+    if (call.signal?.aborted === true) call.reject(cancelledError());
+    else if (error === undefined) call.accept(result);
     else {
       const message = `${label} returned an error: ${error.message} (code ${error.code})`;
       call.reject(pluginError(message, 'remote', { data: { code: error.code } }));
@@ -249,7 +247,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     queuedAnswers += 1;
     const error = { code: rpcCodes.methodNotFound, message: `method not found: ${method}` };
     const outcome = method === 'ping' ? { result: {} } : { error };
-    writer.write(toOutgoing(toLine({ jsonrpc: '2.0', id, ...outcome }), onAnswerBegun));
+    writer.write(toOutgoing(toJsonText({ jsonrpc: '2.0', id, ...outcome }), onAnswerBegun));
   }
 
   function onWriteFailure(failure: WriteFailure): void {
@@ -301,6 +299,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
       return intake.invalidLines;
     },
     request,
+    requestText,
     notify,
     tagOf: (id) => pending.get(id)?.tag,
     prolong: (id) => pending.prolong(id),
@@ -320,5 +319,28 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
       output.off('end', onEnd);
       output.off('close', onEnd);
     },
+  };
+}
+
+/**
+ * What settles a call with its result. Made out here so that it holds on to nothing but its arguments: a function made
+ * beside the request would keep request and answer alive until the next full collection.
+ */
+function toAccept<T>(
+  read: (result: unknown) => T,
+  resolve: (value: T) => void,
+  reject: (error: Error) => void,
+  method: string,
+  toError: (method: string, detail: string) => EngineError,
+): (result: unknown) => void {
+  return (result) => {
+    let value: T;
+    try {
+      value = read(result);
+    } catch (error) {
+      reject(toError(method, messageOf(error)));
+      return;
+    }
+    resolve(value);
   };
 }

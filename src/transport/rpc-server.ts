@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { messageOf } from '../protocol/error.ts';
 import { parseMessage, rpcCodes, type RpcErrorObject, type RpcId, type RpcInvalid } from '../protocol/jsonrpc.ts';
-import { createLineReader, defaultMaxLineBytes, toLine } from '../protocol/lines.ts';
+import { createLineReader, defaultMaxLineBytes, toJsonText } from '../protocol/lines.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import { createLineWriter, toOutgoing } from './line-writer.ts';
 
@@ -43,7 +43,7 @@ export interface RpcServer {
 }
 
 /** Notifications are dropped while this much is waiting to be written. */
-const maxWaitingBytes = 8 * 1024 * 1024;
+const maxWaitingCharacters = 8 * 1024 * 1024;
 
 interface Running extends RpcCall {
   readonly id: RpcId;
@@ -82,7 +82,7 @@ export function serveRpc(options: RpcServerOptions): RpcServer {
   );
 
   function send(message: object): void {
-    if (!isOver) writer.write(toOutgoing(toLine(message)));
+    if (!isOver) writer.write(toOutgoing(toJsonText(message)));
   }
 
   function refuse(id: RpcId | null, code: number, message: string): void {
@@ -212,7 +212,7 @@ export function serveRpc(options: RpcServerOptions): RpcServer {
   return {
     ended,
     notify(method, params) {
-      if (isOver || writer.isClosed || writer.queuedBytes > maxWaitingBytes) return false;
+      if (isOver || writer.isClosed || writer.queuedCharacters > maxWaitingCharacters) return false;
       send({ jsonrpc: '2.0', method, params });
       return true;
     },
