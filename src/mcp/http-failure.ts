@@ -24,10 +24,12 @@ export function toHttpFailure(error: unknown): EngineError | undefined {
 
 /** `Connect failed: HTTP <status> (<content type>).` */
 export function httpError(status: number, contentType: string | undefined, retryAfterMs?: number): EngineError {
-  const type = (contentType ?? 'no content type')
-    .replaceAll(/[^\w/.+-]/g, ' ')
-    .trim()
-    .slice(0, 64);
+  const [essence = ''] = (contentType ?? '').split(';');
+  const type =
+    essence
+      .replaceAll(/[^\w/.+-]/g, ' ')
+      .trim()
+      .slice(0, 64) || 'no content type';
   return connectError('http_error', `HTTP ${status} (${type}).`, {
     data: { status, ...(contentType === undefined ? {} : { content_type: contentType }) },
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

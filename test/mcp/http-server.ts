@@ -1,0 +1,161 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
+import { onCleanup } from './support.ts';
+
+export interface HttpRequest {
+  readonly verb: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The JSON-RPC message of a POST; empty otherwise. */
+  readonly message: JsonObject;
+  readonly rpc: string;
+  /** How many requests of this verb and RPC method came before. */
+  readonly count: number;
+}
+
+export type HttpAnswer = (request: HttpRequest, response: ServerResponse) => void | Promise<void>;
+
+export interface HttpServer {
+  readonly url: string;
+  readonly requests: readonly HttpRequest[];
+  /** The RPC methods received, in order. */
+  rpcs(): readonly string[];
+  /** Streams the client has closed before they ended. */
+  readonly aborted: readonly HttpRequest[];
+}
+
+/** A web server on this machine that answers with `answer`; closed after the test. */
+export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
+  const requests: HttpRequest[] = [];
+  const aborted: HttpRequest[] = [];
+  const counts = new Map<string, number>();
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      const parsed: unknown = text === '' ? {} : JSON.parse(text);
+      const message = isJsonObject(parsed) ? parsed : {};
+      const rpc = typeof message['method'] === 'string' ? message['method'] : '';
+      const verb = incoming.method ?? '';
+      const count = counts.get(`${verb} ${rpc}`) ?? 0;
+      counts.set(`${verb} ${rpc}`, count + 1);
+      const request = { verb, path: incoming.url ?? '', headers: incoming.headers, message, rpc, count };
+      requests.push(request);
+      response.on('close', () => {
+        if (!response.writableFinished) aborted.push(request);
+      });
+      void Promise.resolve(answer(request, response));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onCleanup(async () => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    requests,
+    aborted,
+    rpcs: () => requests.filter((request) => request.rpc !== '').map((request) => request.rpc),
+  };
+}
+
+export function json(
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+export function page(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...headers });
+  response.end('<html>hello</html>');
+}
+
+/** Writes messages as events; `isOpen` leaves the stream open. */
+export function stream(response: ServerResponse, messages: readonly unknown[], isOpen = false): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const message of messages) {
+    response.write(`event: message\ndata: ${typeof message === 'string' ? message : JSON.stringify(message)}\n\n`);
+  }
+  if (!isOpen) response.end();
+}
+
+export function result(request: HttpRequest, body: JsonObject): JsonObject {
+  return { jsonrpc: '2.0', id: request.message['id'] ?? null, result: body };
+}
+
+export function rpcError(request: HttpRequest, code: number, data?: JsonObject): JsonObject {
+  const error = { code, message: 'no', ...(data === undefined ? {} : { data }) };
+  return { jsonrpc: '2.0', id: request.message['id'] ?? null, error };
+}
+
+const tools = [{ name: 'work', inputSchema: { type: 'object' } }];
+
+/** A server of the modern era; `more` answers first and returns whether it did. */
+export function modernHttp(
+  more: (request: HttpRequest, response: ServerResponse) => boolean = () => false,
+): HttpAnswer {
+  return (request, response) => {
+    if (more(request, response)) return;
+    if (request.verb !== 'POST') return page(response, 405);
+    switch (request.rpc) {
+      case 'server/discover':
+        return json(
+          response,
+          result(request, {
+            resultType: 'complete',
+            supportedVersions: ['2026-07-28'],
+            capabilities: { tools: {} },
+            ttlMs: 0,
+            cacheScope: 'private',
+          }),
+        );
+      case 'tools/list':
+        return json(response, result(request, { resultType: 'complete', tools, ttlMs: 0, cacheScope: 'private' }));
+      case 'tools/call':
+        return json(response, result(request, { resultType: 'complete', content: [{ type: 'text', text: 'done' }] }));
+      default:
+        return json(response, rpcError(request, -32_601), 404);
+    }
+  };
+}
+
+export function legacyHttp(
+  more: (request: HttpRequest, response: ServerResponse) => boolean = () => false,
+): HttpAnswer {
+  return (request, response) => {
+    if (more(request, response)) return;
+    if (request.verb === 'DELETE') {
+      response.writeHead(204).end();
+      return;
+    }
+    if (request.verb !== 'POST') return page(response, 405);
+    switch (request.rpc) {
+      case 'initialize':
+        return json(
+          response,
+          result(request, {
+            protocolVersion: '2025-11-25',
+            capabilities: { tools: {} },
+            serverInfo: { name: 'web', version: '1' },
+          }),
+          200,
+          { 'mcp-session-id': 'session-1' },
+        );
+      case 'tools/list':
+        return json(response, result(request, { tools }));
+      case 'tools/call':
+        return json(response, result(request, { content: [{ type: 'text', text: 'done' }] }));
+      case 'server/discover':
+        return json(response, rpcError(request, -32_601));
+      default:
+        response.writeHead(202).end();
+    }
+  };
+}

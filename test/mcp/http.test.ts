@@ -1,0 +1,477 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { openMcpConnection } from '../../src/mcp/connect.ts';
+import { requireServerRecord } from '../../src/mcp/record.ts';
+import type { EngineError } from '../../src/protocol/error.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import {
+  type HttpAnswer,
+  type HttpRequest,
+  json,
+  legacyHttp,
+  modernHttp,
+  page,
+  result,
+  rpcError,
+  startHttp,
+  stream,
+} from './http-server.ts';
+import { connect, connectDeps, failureOf, textOf } from './support.ts';
+
+const web = (url: string, more: JsonObject = {}) => ({ name: 'web', url, ...more });
+
+async function refuse(url: string, more: JsonObject = {}) {
+  return await failureOf(openMcpConnection(requireServerRecord(web(url, more)), connectDeps()));
+}
+
+function onDiscover(answer: (request: HttpRequest, response: ServerResponse) => void): HttpAnswer {
+  return legacyHttp((request, response) => {
+    if (request.rpc !== 'server/discover') return false;
+    answer(request, response);
+    return true;
+  });
+}
+
+describe('verdicts over HTTP (mcp-host 4.2)', () => {
+  test('modern: one POST per request, headers as the revision says, no initialize, no GET, no session', async () => {
+    const server = await startHttp(modernHttp());
+
+    const connection = await connect(web(server.url, { headers: { 'X-Key': 'abc' } }));
+    await connection.listTools();
+    const answer = await connection.callTool('work', {});
+    await connection.stop();
+
+    expect(connection).toMatchObject({ era: 'modern', transport: 'http', sandbox: 'none' });
+    expect(textOf(answer.content)).toBe('done');
+    expect(server.requests.map(({ verb, rpc }) => `${verb} ${rpc}`)).toEqual([
+      'POST server/discover',
+      'POST tools/list',
+      'POST tools/call',
+    ]);
+    expect(
+      server.requests.map(({ headers }) => [
+        headers['mcp-protocol-version'],
+        headers['mcp-method'],
+        headers['mcp-name'],
+        headers['x-key'],
+      ]),
+    ).toEqual([
+      ['2026-07-28', 'server/discover', undefined, 'abc'],
+      ['2026-07-28', 'tools/list', undefined, 'abc'],
+      ['2026-07-28', 'tools/call', 'work', 'abc'],
+    ]);
+  });
+
+  test.each([200, 400])('-32022 with another list inside HTTP %d is a mismatch naming it', async (status) => {
+    const server = await startHttp(
+      onDiscover((request, response) =>
+        json(response, rpcError(request, -32_022, { supported: ['2027-01-01'] }), status),
+      ),
+    );
+
+    expect(await refuse(server.url)).toMatchObject({
+      code: 'version_mismatch',
+      message: 'Connect failed: the server speaks only 2027-01-01; this client speaks 2026-07-28.',
+    });
+    expect(server.rpcs()).toEqual(['server/discover']);
+  });
+
+  test.each<[string, (request: HttpRequest, response: ServerResponse) => void]>([
+    ['-32601 with 200', (request, response) => json(response, rpcError(request, -32_601))],
+    ['-32601 with 404', (request, response) => json(response, rpcError(request, -32_601), 404)],
+    [
+      'an error without an id with 400',
+      (_, response) =>
+        json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no session' } }, 400),
+    ],
+    ['404 with a page', (_, response) => page(response, 404)],
+    ['an odd result', (request, response) => json(response, result(request, { odd: true }))],
+    ['a redirect', (_, response) => page(response, 307, { location: '/elsewhere' })],
+    ['a result in an event stream', (request, response) => stream(response, [rpcError(request, -32_601)])],
+  ])('%s: legacy, and the redirect is not followed', async (_, answer) => {
+    const server = await startHttp(onDiscover(answer));
+
+    const connection = await connect(web(server.url));
+
+    expect(connection).toMatchObject({ era: 'legacy', protocol_version: '2025-11-25', transport: 'http' });
+    expect(textOf((await connection.callTool('work', {})).content)).toBe('done');
+    expect(server.requests.map((request) => request.path)).not.toContain('/elsewhere');
+  });
+
+  test('silence is an outage, not an old server', async () => {
+    const server = await startHttp(onDiscover(() => {}));
+
+    expect(await refuse(server.url, { timeouts: { probe_ms: 200 } })).toMatchObject({
+      code: 'connect_timeout',
+      message: 'Connect failed: no answer within 0.2 s.',
+    });
+    expect(server.rpcs()).toEqual(['server/discover']);
+  });
+
+  test('a connection that breaks is a failure', async () => {
+    const server = await startHttp(onDiscover((_, response) => response.socket?.destroy()));
+
+    expect((await refuse(server.url)).code).toBe('connect_failed');
+    expect(server.rpcs()).not.toContain('initialize');
+  });
+
+  test('nobody listening is named', async () => {
+    const probe = createServer();
+    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+    const { port } = probe.address() as AddressInfo;
+    await new Promise<void>((resolve) => probe.close(() => resolve()));
+
+    expect(await refuse(`http://127.0.0.1:${port}/mcp`)).toMatchObject({
+      code: 'connect_failed',
+      message: 'Connect failed: Connection refused. The program ended or refused before speaking MCP.',
+    });
+  });
+
+  test.each([
+    [401, 'needs_auth', 'Authorization needed: use Connect via OAuth.'],
+    [403, 'auth_forbidden', 'The server refused this account.'],
+    [500, 'http_error', 'Connect failed: HTTP 500 (text/html).'],
+    [200, 'http_error', 'Connect failed: HTTP 200 (text/html).'],
+  ])('HTTP %d is never legacy', async (status, code, message) => {
+    const server = await startHttp(onDiscover((_, response) => page(response, status)));
+
+    expect(await refuse(server.url)).toMatchObject({ code, message });
+    expect(server.rpcs()).toEqual(['server/discover']);
+  });
+
+  test.each([
+    ['7', 7_000],
+    ['-1', undefined],
+    ['0x10', undefined],
+    ['soon', undefined],
+  ])('503 with Retry-After %s', async (header, retryAfterMs) => {
+    const server = await startHttp(onDiscover((_, response) => page(response, 503, { 'retry-after': header })));
+
+    const error = await openMcpConnection(requireServerRecord(web(server.url)), connectDeps()).catch(
+      (cause: unknown) => cause as EngineError,
+    );
+
+    expect(error).toMatchObject({ code: 'http_error', retryAfterMs });
+  });
+
+  test.each([404, 405, 400])(
+    '%d also on initialize: the deprecated transport is tried, and its failure hides nothing',
+    async (status) => {
+      const server = await startHttp((_, response) => page(response, status));
+
+      expect(await refuse(server.url)).toMatchObject({ code: 'http_error', data: { status } });
+      expect(server.requests.map(({ verb, rpc }) => `${verb} ${rpc}`)).toEqual([
+        'POST server/discover',
+        'POST initialize',
+        'GET ',
+      ]);
+    },
+  );
+
+  test.each([{ type: 'http' }, { protocol: 'modern' }])('%j rules the deprecated transport out', async (more) => {
+    const server = await startHttp((_, response) => page(response, 404));
+
+    await refuse(server.url, more);
+
+    expect(server.requests.some((request) => request.verb === 'GET')).toBe(false);
+  });
+});
+
+describe('the deprecated HTTP+SSE transport', () => {
+  function sseServer(): { answer: HttpAnswer; end(): void } {
+    let events: ServerResponse | undefined;
+    const answer: HttpAnswer = (request, response) => {
+      if (request.verb === 'GET') {
+        events = response;
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('event: endpoint\ndata: /messages?session=1\n\n');
+        return;
+      }
+      if (!request.path.startsWith('/messages')) return page(response, 404);
+      response.writeHead(202).end('Accepted');
+      const bodies: Record<string, JsonObject> = {
+        initialize: {
+          protocolVersion: '2024-11-05',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'old', version: '1' },
+        },
+        'tools/list': { tools: [{ name: 'work', inputSchema: { type: 'object' } }] },
+        'tools/call': { content: [{ type: 'text', text: 'over sse' }] },
+      };
+      const body = bodies[request.rpc];
+      const isSilent = request.rpc === 'tools/call' && JSON.stringify(request.message).includes('silent');
+      if (body !== undefined && !isSilent)
+        events?.write(`event: message\ndata: ${JSON.stringify(result(request, body))}\n\n`);
+    };
+    return { answer, end: () => events?.destroy() };
+  }
+
+  test.each([{}, { type: 'sse' }])('is found with %j', async (more) => {
+    const server = await startHttp(sseServer().answer);
+
+    const connection = await connect(web(server.url, more));
+
+    expect(connection).toMatchObject({ era: 'legacy', transport: 'sse', protocol_version: '2024-11-05' });
+    expect((await connection.listTools()).tools).toHaveLength(1);
+    expect(textOf((await connection.callTool('work', {})).content)).toBe('over sse');
+    expect(server.rpcs().includes('server/discover')).toBe(more.type !== 'sse');
+  });
+
+  test('when its stream breaks, pending calls fail at once and the connection has ended', async () => {
+    const sse = sseServer();
+    const server = await startHttp(sse.answer);
+    const connection = await connect(web(server.url, { type: 'sse' }));
+    const call = failureOf(connection.callTool('silent', {}));
+    while (!server.rpcs().includes('tools/call')) await new Promise(setImmediate);
+
+    sse.end();
+
+    expect((await call).code).toBe('closed');
+    expect(await connection.exited).toMatchObject({ exit_code: null, expected: false });
+  });
+});
+
+describe('calls over HTTP (mcp-host 5.6, 7)', () => {
+  const onCall = (answer: (request: HttpRequest, response: ServerResponse) => void): HttpAnswer =>
+    modernHttp((request, response) => {
+      if (request.rpc !== 'tools/call') return false;
+      answer(request, response);
+      return true;
+    });
+
+  test('progress and result in an event stream', async () => {
+    const server = await startHttp(
+      onCall((request, response) => {
+        const token = (request.message['params'] as JsonObject)['_meta'] as JsonObject;
+        stream(response, [
+          {
+            jsonrpc: '2.0',
+            method: 'notifications/progress',
+            params: { progressToken: token['progressToken'] ?? null, progress: 1, message: 'half' },
+          },
+          result(request, { resultType: 'complete', content: [{ type: 'text', text: 'streamed' }] }),
+        ]);
+      }),
+    );
+    const connection = await connect(web(server.url));
+    const progress: unknown[] = [];
+
+    const answer = await connection.callTool('work', {}, { onProgress: (entry) => progress.push(entry) });
+
+    expect(textOf(answer.content)).toBe('streamed');
+    expect(progress).toEqual([{ progress: 1, message: 'half' }]);
+  });
+
+  test('cancelling closes the stream and sends nothing', async () => {
+    const server = await startHttp(onCall((_, response) => stream(response, [], true)));
+    const connection = await connect(web(server.url));
+    const caller = new AbortController();
+    const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
+    while (!server.rpcs().includes('tools/call')) await new Promise(setImmediate);
+
+    caller.abort(new Error('enough'));
+
+    expect((await call).code).toBe('call_cancelled');
+    while (server.aborted.length === 0) await new Promise(setImmediate);
+    expect(server.rpcs()).not.toContain('notifications/cancelled');
+  });
+
+  test.each<[string, (request: HttpRequest, response: ServerResponse) => void, string]>([
+    ['a stream that ends without the result', (_, response) => stream(response, []), 'closed'],
+    [
+      'a stream with another answer',
+      (_, response) => stream(response, [{ jsonrpc: '2.0', id: 999, result: {} }]),
+      'closed',
+    ],
+    [
+      'a stream that breaks',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('data: {"jsonrpc"');
+        setImmediate(() => response.destroy());
+      },
+      'closed',
+    ],
+    ['broken JSON', (_, response) => json(response, '{ nope'), 'result_invalid'],
+    ['a page', (_, response) => page(response, 200), 'http_error'],
+    ['a server error', (_, response) => page(response, 502), 'http_error'],
+    ['401', (_, response) => page(response, 401), 'needs_auth'],
+    ['403', (_, response) => page(response, 403), 'auth_forbidden'],
+    ['a redirect', (_, response) => page(response, 302, { location: '/other' }), 'http_error'],
+    [
+      'too much at once',
+      (request, response) =>
+        json(response, result(request, { resultType: 'complete', content: [], pad: 'x'.repeat(17 * 1024 * 1024) })),
+      'result_invalid',
+    ],
+  ])('%s', async (_, answer, code) => {
+    const server = await startHttp(
+      onCall((request, response) =>
+        request.count === 0
+          ? answer(request, response)
+          : json(response, result(request, { resultType: 'complete', content: [] })),
+      ),
+    );
+    const connection = await connect(web(server.url));
+
+    expect((await failureOf(connection.callTool('work', {}))).code).toBe(code);
+    expect((await connection.callTool('work', {})).content).toEqual([]);
+    expect(server.rpcs().filter((rpc) => rpc === 'tools/call')).toHaveLength(2);
+  });
+
+  test('a list whose stream ended is asked for once more', async () => {
+    const server = await startHttp(
+      modernHttp((request, response) => {
+        if (request.rpc !== 'tools/list' || request.count > 0) return false;
+        stream(response, []);
+        return true;
+      }),
+    );
+
+    expect((await (await connect(web(server.url))).listTools()).tools).toHaveLength(1);
+  });
+
+  test('parameters are mirrored in headers, tools with bad declarations are left out, -32020 is repaired once', async () => {
+    const header = (name: string): JsonObject => ({
+      type: 'object',
+      properties: { region: { type: 'string', 'x-mcp-header': name } },
+    });
+    const server = await startHttp(
+      modernHttp((request, response) => {
+        if (request.rpc === 'tools/list') {
+          const tools = [
+            { name: 'work', inputSchema: header(request.count === 0 ? 'Old' : 'Region') },
+            { name: 'bad', inputSchema: header('no good') },
+          ];
+          json(response, result(request, { resultType: 'complete', tools, ttlMs: 60_000, cacheScope: 'private' }));
+          return true;
+        }
+        if (request.rpc === 'tools/call' && request.headers['mcp-param-region'] === undefined) {
+          json(response, rpcError(request, -32_020), 400);
+          return true;
+        }
+        return false;
+      }),
+    );
+    const connection = await connect(web(server.url));
+    expect((await connection.listTools()).rejected).toEqual([{ name: 'bad', reason: 'header_declaration' }]);
+
+    expect(textOf((await connection.callTool('work', { region: 'eu' })).content)).toBe('done');
+
+    const calls = server.requests.filter((request) => request.rpc === 'tools/call');
+    expect(calls.map((request) => request.headers['mcp-param-region'])).toEqual([undefined, 'eu']);
+  });
+
+  test('at most 16 requests of a server are on their way; one that gives up while waiting is never sent', async () => {
+    const held: (() => void)[] = [];
+    const server = await startHttp(
+      onCall((request, response) =>
+        held.push(() => json(response, result(request, { resultType: 'complete', content: [] }))),
+      ),
+    );
+    const connection = await connect(web(server.url));
+    const caller = new AbortController();
+    const calls = Array.from({ length: 20 }, () => connection.callTool('work', {}));
+    const impatient = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
+    while (held.length < 16) await new Promise(setImmediate);
+    caller.abort();
+    expect((await impatient).code).toBe('call_cancelled');
+    expect(held).toHaveLength(16);
+
+    let released = 0;
+    while (released < 20) {
+      held[released]?.();
+      if (held[released] !== undefined) released += 1;
+      await new Promise(setImmediate);
+    }
+
+    expect(await Promise.all(calls)).toHaveLength(20);
+    expect(held).toHaveLength(20);
+  });
+
+  test('a legacy session is ended with DELETE, and one the server forgot is a closed connection', async () => {
+    const server = await startHttp(
+      legacyHttp((request, response) => {
+        if (request.rpc !== 'tools/call') return false;
+        json(response, rpcError(request, -32_001), 404);
+        return true;
+      }),
+    );
+    const first = await connect(web(server.url));
+    await first.listTools();
+    await first.stop();
+    expect(server.requests.at(-1)).toMatchObject({ verb: 'DELETE', headers: { 'mcp-session-id': 'session-1' } });
+
+    const second = await connect(web(server.url));
+    await failureOf(second.callTool('work', {}));
+    expect(await second.exited).toMatchObject({ expected: false });
+  });
+
+  test('headers of the record go to its own origin only (OA10)', async () => {
+    const seen: [string, string | null][] = [];
+    const server = await startHttp(modernHttp());
+    const fetchSeen: typeof fetch = async (input, init) => {
+      seen.push([
+        new URL(input instanceof Request ? input.url : input).origin,
+        new Headers(init?.headers).get('x-secret'),
+      ]);
+      return await fetch(input, init);
+    };
+
+    const connection = await connect(web(server.url, { headers: { 'X-Secret': 's' } }), { fetch: fetchSeen });
+    await connection.listTools();
+
+    expect(new Set(seen.map((entry) => entry.join()))).toEqual(new Set([`${new URL(server.url).origin},s`]));
+  });
+
+  test('tasks work the same, and the task id is the name in the header', async () => {
+    const task = { taskId: 'task-7', createdAt: 'x', lastUpdatedAt: 'x', ttlMs: null, pollIntervalMs: 1 };
+    const server = await startHttp(
+      modernHttp((request, response) => {
+        if (request.rpc === 'tools/call')
+          json(response, result(request, { resultType: 'task', status: 'working', ...task }));
+        else if (request.rpc === 'tasks/get') {
+          json(
+            response,
+            result(request, {
+              resultType: 'complete',
+              status: 'completed',
+              result: { content: [{ type: 'text', text: 'later' }] },
+              ...task,
+            }),
+          );
+        } else return false;
+        return true;
+      }),
+    );
+    const connection = await connect(web(server.url));
+
+    expect(textOf((await connection.callTool('work', {})).content)).toBe('later');
+    expect(server.requests.find((request) => request.rpc === 'tasks/get')?.headers['mcp-name']).toBe('task-7');
+  });
+
+  test('questions inside results are answered over HTTP too', async () => {
+    const server = await startHttp(
+      onCall((request, response) =>
+        json(
+          response,
+          request.count === 0
+            ? result(request, {
+                resultType: 'input_required',
+                requestState: 's',
+                inputRequests: { r: { method: 'roots/list' } },
+              })
+            : result(request, { resultType: 'complete', content: [] }),
+        ),
+      ),
+    );
+
+    await (await connect(web(server.url))).callTool('work', {});
+
+    expect(server.requests.at(-1)?.message).toMatchObject({
+      params: { requestState: 's', inputResponses: { r: { roots: [] } } },
+    });
+  });
+});
