@@ -16,8 +16,8 @@ export interface CliIo {
   readonly columns: number;
   readonly env: Environment;
   readonly cwd: string;
-  /** Asks on the terminal; the empty text when input ends or the question is interrupted. */
-  ask(question: string): Promise<string>;
+  /** Asks on the terminal; the empty text when input ends, the question is interrupted or the signal takes it back. */
+  ask(question: string, signal?: AbortSignal): Promise<string>;
   /** Calls `handler` for each Ctrl-C (or TERM) instead of ending the process; returns the way back. */
   onInterrupt(handler: () => void): () => void;
   /** Aborts when the reader of standard output has gone away: nobody waits for more. */
@@ -58,12 +58,17 @@ export function openProcessIo(): CliIo {
   };
 }
 
-function ask(question: string): Promise<string> {
+function ask(question: string, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: process.stdin, output: process.stderr });
     let answer = '';
+    const takeBack = (): void => lines.close();
+    signal?.addEventListener('abort', takeBack, { once: true });
     lines.on('SIGINT', () => lines.close());
-    lines.on('close', () => resolve(answer));
+    lines.on('close', () => {
+      signal?.removeEventListener('abort', takeBack);
+      resolve(answer);
+    });
     lines.question(question, (text) => {
       answer = text;
       lines.close();
