@@ -2,25 +2,21 @@ import type { Engine } from '../engine.ts';
 import type { CallId } from '../protocol/ids.ts';
 import type { Tool } from '../protocol/tool.ts';
 
-/** Knows where each call of a run executes, in a user's words. */
+/** Knows where the calls of a run executed, in a user's words. */
 export interface Places {
-  /** The place of a call whose output is there; before that, where its tool usually runs. */
-  where(tool: string, call: CallId): string;
+  /** The place of a call that has ended; a call that was refused ran nowhere. */
+  where(call: CallId): string;
 }
 
 /** Watches the outputs of an engine: a tool thread names itself in their metadata. */
 export function watchPlaces(engine: Pick<Engine, 'tools' | 'hooks'>): Places {
-  const threads = new Map<CallId, number>();
-  engine.hooks.afterTool('where-calls-run', ({ context, output }) => {
+  const places = new Map<CallId, string>();
+  engine.hooks.afterTool('where-calls-run', ({ tool, context, output }) => {
     const thread = output.metadata?.['thread'];
-    if (typeof thread === 'number') threads.set(context.call, thread);
+    const place = typeof thread === 'number' ? `worker thread ${thread}` : describePlace(engine.tools.get(tool));
+    places.set(context.call, place);
   });
-  return {
-    where(name, call) {
-      const thread = threads.get(call);
-      return thread === undefined ? describePlace(engine.tools.get(name)) : `worker thread ${thread}`;
-    },
-  };
+  return { where: (call) => places.get(call) ?? 'not run' };
 }
 
 /** Where a tool runs, as listings show it. */

@@ -2,7 +2,6 @@ import type { AgentSpec } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { HookSet } from '../protocol/hook.ts';
 import type { Tool } from '../protocol/tool.ts';
-import type { PluginEvent } from '../protocol/vpp.ts';
 import type { PluginDeclaration } from '../plugins/declaration.ts';
 import { createPluginHost } from '../plugins/host.ts';
 import { providerKinds } from '../providers/provider.ts';
@@ -34,15 +33,22 @@ export async function openPluginSession(
   const tools = new Map<string, Tool>();
   const agents: AgentSpec[] = [];
   const hooks: HookSet[] = [];
-  let exit: Extract<PluginEvent, { type: 'plugin_exited' }> | undefined;
+  const logger = openLogger(io);
+  let lastWords: string | undefined;
   const host = createPluginHost({
     projectRoot: project.root,
-    logger: { ...openLogger(io), warn: () => {} }, // the failure itself is thrown below
+    logger: {
+      ...logger,
+      warn: () => {}, // the failure itself is thrown below
+      debug(message, fields) {
+        const tail = fields?.['stderr_tail'];
+        if (Array.isArray(tail)) lastWords = tail.filter((line) => typeof line === 'string').at(-1);
+        logger.debug(message, fields);
+      },
+    },
     environment: io.env,
     secretNames: secretNames(project),
-    publish: (event) => {
-      if (event.type === 'plugin_exited') exit = event;
-    },
+    publish: () => {},
     registry: {
       registerTool(tool) {
         const replaced = tools.has(tool.name);
@@ -61,8 +67,7 @@ export async function openPluginSession(
     await host.load([{ ...plugin, required: false }]);
     const [status] = host.status();
     if (status?.record === undefined) {
-      const tail = exit?.stderr_tail.at(-1);
-      const said = tail === undefined ? '' : `; it last said: ${tail}`;
+      const said = lastWords === undefined ? '' : `; it last said: ${lastWords}`;
       throw new EngineError('plugin', `${status?.lastError ?? `plugin \`${plugin.name}\` did not start`}${said}`);
     }
     return {

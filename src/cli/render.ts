@@ -11,8 +11,8 @@ export interface RunViewOptions {
   /** Whether text is shown while it streams; else it is shown once it is whole. */
   readonly isLive: boolean;
   readonly columns: number;
-  /** Where a call runs, in a user's words. */
-  where(tool: string, call: CallId): string;
+  /** Where a call that has ended was executed, in a user's words. */
+  where(call: CallId): string;
   /** Tokens counted so far: they grow with every answer of the model, which is how a step is told from the next. */
   tokensUsed(): number;
 }
@@ -76,6 +76,9 @@ export function createRunView(options: RunViewOptions): RunView {
           ),
         );
         return;
+      case 'run_queued':
+        line(style.faint(`  waiting for a turn (place ${event.position})`));
+        return;
       case 'run_steered':
       case 'run_followed_up':
         line(style.faint(`  ← ${event.text}`));
@@ -114,6 +117,8 @@ export function createRunView(options: RunViewOptions): RunView {
       case 'mcp_tool_loaded':
       case 'mcp_tool_unloaded':
       case 'tool_overridden':
+      case 'map_progressed':
+      case 'engine_stats':
       case 'actor_started':
       case 'actor_stopped':
       case 'actor_failed':
@@ -163,7 +168,7 @@ export function createRunView(options: RunViewOptions): RunView {
     const call = calls.get(event.call);
     calls.delete(event.call);
     const what = call === undefined ? event.tool : describeCall(call.tool, call.input, options.columns - 40);
-    const cost = `${event.duration_ms} ms · ${options.where(event.tool, event.call)}`;
+    const cost = `${event.duration_ms} ms · ${options.where(event.call)}`;
     const mark = event.is_error ? style.bad('✗') : style.good('✓');
     line(`  ${mark} ${style.plain(what)} ${style.faint(`· ${cost}`)}`);
     if (event.is_error) line(style.bad(`    ${firstCharacters(firstLine(event.preview), options.columns - 5)}`));
@@ -199,9 +204,9 @@ function describeCall(tool: string, input: JsonObject, limit: number): string {
   const named = ['command', 'path', 'pattern', 'url', 'query', 'name'].map((key) =>
     Object.hasOwn(input, key) ? input[key] : undefined,
   );
-  const [main] = named.filter((value) => typeof value === 'string');
-  const keys = Object.keys(input);
-  const text = typeof main === 'string' ? main : keys.length === 0 ? '' : JSON.stringify(input);
+  const values = Object.values(input);
+  const [main] = [...named, ...(values.length === 1 ? values : [])].filter((value) => typeof value === 'string');
+  const text = main ?? (values.length === 0 ? '' : JSON.stringify(input));
   const shown = toPrintableLine(text);
   const room = Math.max(20, limit - countCharacters(tool));
   const short = countCharacters(shown) > room ? `${firstCharacters(shown, room - 1)}…` : shown;

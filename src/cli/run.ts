@@ -2,10 +2,8 @@ import type { RunOptions } from '../engine/options.ts';
 import type { Engine } from '../engine.ts';
 import type { AgentOutcome, AgentSpec, AgentStop } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
-import type { CallId } from '../protocol/ids.ts';
 import { toShownPath } from '../store/paths.ts';
-import { toPrintableLine } from '../telemetry/printable.ts';
-import type { ApprovalRequest } from '../tools/approvals.ts';
+import { createApprovalPrompt } from './approval.ts';
 import { type ExitCode, exitCodes, toFailureLines, UsageError, wayOutOf } from './failure.ts';
 import { isInGitRepository } from './git.ts';
 import { takeInterrupts } from './interrupts.ts';
@@ -33,7 +31,7 @@ export async function runCommand(io: CliIo, task: string, flags: RunFlags): Prom
   using interrupts = takeInterrupts(io);
   await using engine = await openEngine(io, project, isTrusted, {
     ...(flags.model === undefined ? {} : { model: flags.model }),
-    ...(io.canAsk ? { approver: (request: ApprovalRequest) => askApproval(io, request) } : {}),
+    ...(io.canAsk ? { approver: createApprovalPrompt(io) } : {}),
   });
   const spec = chooseAgent(engine, flags);
   const startedAt = performance.now();
@@ -45,7 +43,7 @@ export async function runCommand(io: CliIo, task: string, flags: RunFlags): Prom
     style: createStyle(io.hasColors),
     isLive: io.isTerminal,
     columns: io.columns,
-    where: (tool, call: CallId) => places.where(tool, call),
+    where: places.where,
     tokensUsed: () => tokensUsed(),
   });
   const off = engine.bus.on('*', (envelope) => {
@@ -92,13 +90,6 @@ function toRunOptions(flags: RunFlags): RunOptions {
           },
         }),
   };
-}
-
-async function askApproval(io: CliIo, request: ApprovalRequest): Promise<{ approved: boolean; comment?: string }> {
-  io.err(`\n${toPrintableLine(`${request.tool} ${JSON.stringify(request.input)}`)}\n`);
-  const answer = (await io.ask('Allow this call? [y/N, or why not] ')).trim();
-  if (/^(y|yes)$/i.test(answer)) return { approved: true };
-  return { approved: false, comment: answer === '' || /^(n|no)$/i.test(answer) ? 'refused by the user' : answer };
 }
 
 /** The last line on standard output. */

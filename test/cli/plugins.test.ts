@@ -143,7 +143,7 @@ test('a hook that refuses and a plugin that ends in a call are shown, and the ru
   const { code, out } = await stage.run(['run', 'work']);
 
   expect(code).toBe(0);
-  expect(out).toMatch(/✗ bash echo hi .*\n {4}.*no shell today/);
+  expect(out).toMatch(/✗ bash echo hi · \d+ ms · not run\n {4}.*no shell today/);
   expect(out).toMatch(/✗ no_such_tool .*\n {4}Unknown tool `no_such_tool`/);
   expect(out).toMatch(/✗ shout x · \d+ ms · process of breaks\n/);
   expect(out).toContain('plugin breaks ended (exit code 7)');
