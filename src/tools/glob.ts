@@ -35,10 +35,10 @@ export function glob(input: GlobInput, context: ToolContext): ToolOutput {
     const end = walk(
       { start: root.real, rules: root.rules, order: 'none', check },
       {
-        file(path, at) {
+        file(path, name, place) {
           looked += 1;
           if (looked % 1_000 === 0) check();
-          if (matcher.matches(path)) matches.push({ path: root.show(path), modifiedMs: modifiedAt(at()) });
+          if (matcher.matches(path)) matches.push({ path: root.show(path), modifiedMs: modifiedAt(place.at(name)) });
         },
         directory: (path) => matcher.mayMatchBelow(path),
       },

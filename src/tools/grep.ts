@@ -67,9 +67,9 @@ function searchTree(root: SearchRoot, glob: string | undefined, search: Search):
   const end = walk(
     { start: root.real, rules: root.rules, order: 'path', check: search.check },
     {
-      file(path, at) {
+      file(path, name, place) {
         if (!isWanted(path)) return true;
-        searchFile(openRegular(toFsPath(at())), root.show(path), search);
+        searchFile(openRegular(toFsPath(place.at(name))), root.show(path), search);
         return !search.report.isFull;
       },
     },

@@ -24,7 +24,7 @@ interface Frame {
  * The rules that directories above `start` give it: up to the top of its repository, else up to the workspace. A start that
  * they ignore was asked for by name, so they are left out then.
  */
-export function rulesAbove(start: string, scope: Scope): IgnoreRules {
+export function rulesAbove(start: string, scope: Scope): IgnoreRules | undefined {
   const frames: Frame[] = [];
   for (const directory of ancestorsWithRules(start, scope)) {
     const text = readRules(join(directory, '.gitignore'));
@@ -32,8 +32,11 @@ export function rulesAbove(start: string, scope: Scope): IgnoreRules {
     if (text !== undefined) frames.unshift({ matcher: createMatcher(text), lead, drop: 0 });
   }
   const isStartIgnored = frames.some((frame) => frame.matcher.test(frame.lead).ignored);
-  return createRules(isStartIgnored ? [] : frames);
+  return isStartIgnored || frames.length === 0 ? undefined : createRules(frames);
 }
+
+/** Rules that ignore nothing. */
+export const noRules: IgnoreRules = createRules([]);
 
 /** Ancestors of `start`, nearest first. */
 function ancestorsWithRules(start: string, scope: Scope): readonly string[] {

@@ -69,9 +69,7 @@ export function unquotePath(text: string): string | undefined {
 const letters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 
 function needsQuotes(path: string): boolean {
-  if (path.startsWith('"') || !path.isWellFormed()) return true;
-  for (let at = 0; at < path.length; at += 1) if (isControl(path.charCodeAt(at))) return true;
-  return false;
+  return path.startsWith('"') || /\p{Cc}/u.test(path) || !path.isWellFormed();
 }
 
 function isControl(code: number): boolean {

@@ -26,7 +26,7 @@ export function readFile(input: ReadFileInput, context: ToolContext): ToolOutput
   const opened = openContained(real, scope);
   if (!opened.ok) return describeRefusal(opened, shown, input.path, scope);
   try {
-    return readPage(opened.fd, shown, input, context);
+    return readPage(opened.fd, opened.stats.size, shown, input, context);
   } finally {
     closeSync(opened.fd);
   }
@@ -47,8 +47,9 @@ function describeRefusal(opened: Opened & { ok: false }, shown: string, given: s
   }
 }
 
-function readPage(fd: number, shown: string, input: ReadFileInput, context: ToolContext): ToolOutput {
-  const chunk = Buffer.allocUnsafe(chunkBytes);
+function readPage(fd: number, size: number, shown: string, input: ReadFileInput, context: ToolContext): ToolOutput {
+  // why: one byte of room, so that the end of a small file shows in the first read
+  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, size + 1));
   const page = createPage(input.offset, input.limit);
   let isFirst = true;
   for (;;) {
@@ -100,7 +101,8 @@ const newline = 0x0a;
 function createPage(offset: number, limit: number): Page {
   const lines: string[] = [];
   let number = 1;
-  let line = createLine();
+  /** The line that began in an earlier piece. */
+  let line: Line | undefined;
   let hasOpenLine = false;
 
   const isWanted = (): boolean => number >= offset && number < offset + limit;
@@ -110,18 +112,22 @@ function createPage(offset: number, limit: number): Page {
       let start = 0;
       for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, start)) {
         if (isWanted()) {
-          line.add(chunk.subarray(start, at));
-          lines.push(line.end());
-          line = createLine();
+          if (line === undefined && at - start <= maxLineCharacters) lines.push(decodeShort(chunk, start, at));
+          else {
+            line ??= createLine();
+            line.add(chunk.subarray(start, at));
+            lines.push(line.end());
+            line = undefined;
+          }
         }
         number += 1;
         start = at + 1;
       }
       hasOpenLine = start < chunk.length;
-      if (hasOpenLine && isWanted()) line.add(chunk.subarray(start));
+      if (hasOpenLine && isWanted()) (line ??= createLine()).add(chunk.subarray(start));
     },
     end() {
-      if (hasOpenLine && isWanted()) lines.push(line.end());
+      if (hasOpenLine && isWanted() && line !== undefined) lines.push(line.end());
       const [first] = lines;
       if (offset === 1 && first !== undefined && first.startsWith('\ufeff')) lines[0] = first.slice(1);
       return { lines, total: hasOpenLine ? number : number - 1 };
@@ -129,8 +135,21 @@ function createPage(offset: number, limit: number): Page {
   };
 }
 
+const carriageReturn = 0x0d;
+
+/** A line that is whole and not too long. */
+function decodeShort(chunk: Buffer, start: number, end: number): string {
+  const stop = end > start && chunk[end - 1] === carriageReturn ? end - 1 : end;
+  return chunk.toString('utf8', start, stop);
+}
+
+interface Line {
+  add(piece: Buffer): void;
+  end(): string;
+}
+
 /** One line from pieces: its first characters and the number of all. */
-function createLine(): { add(piece: Buffer): void; end(): string } {
+function createLine(): Line {
   const decoder = new StringDecoder('utf8');
   let kept = '';
   let characters = 0;

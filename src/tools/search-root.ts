@@ -10,8 +10,8 @@ export interface SearchRoot {
   readonly shown: string;
   readonly real: string;
   readonly kind: 'directory' | 'file';
-  /** Rules of the directories above it. */
-  readonly rules: IgnoreRules;
+  /** Rules of the directories above it; absent when there are none. */
+  readonly rules: IgnoreRules | undefined;
   /** The shown form of a path below the root. */
   show(path: string): string;
 }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from './containment.ts';
-import { type IgnoreRules, readRules } from './ignore-rules.ts';
+import { type IgnoreRules, noRules, readRules } from './ignore-rules.ts';
 import { decodeName, toFsPath } from './names.ts';
 
 /** Directories the walking tools never enter (agent-runtime 16). */
@@ -23,8 +23,8 @@ const maxLevels = 200;
 const maxEntries = 2_000_000;
 
 export interface Visitor {
-  /** A regular file. `at` is where it can be opened now. @returns false to end the walk */
-  file(path: string, at: () => string): boolean | void;
+  /** A regular file; `place.at(name)` is where it can be opened now. @returns false to end the walk */
+  file(path: string, name: string, place: Directory): boolean | void;
   /** A directory about to be entered. @returns false to pass over it, `stop` to end the walk */
   directory?(path: string, level: number): boolean | 'stop' | void;
   /** A link, pipe, socket or device. @returns false to end the walk */
@@ -34,7 +34,8 @@ export interface Visitor {
 export interface WalkOptions {
   /** Canonical directory to start in. */
   readonly start: string;
-  readonly rules: IgnoreRules;
+  /** Rules of the directories above. */
+  readonly rules: IgnoreRules | undefined;
   /** `name`: entries of a directory by name; `path`: files in the order of their whole paths; `none`: as the disk has them. */
   readonly order: 'name' | 'path' | 'none';
   /** Levels below the start that are looked at; 1 = its own entries. Default: all. */
@@ -63,32 +64,30 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
   let cut: string | undefined;
   let isStopped = false;
 
-  function visit(directory: Directory, prefix: string, level: number, inherited: IgnoreRules): void {
+  function visit(directory: Directory, prefix: string, level: number, inherited: IgnoreRules | undefined): void {
     options.check();
     const entries = directory.read();
-    const own = entries.some((entry) => entry.kind === 'file' && entry.name === '.gitignore')
-      ? readRules(directory.at('.gitignore'))
-      : undefined;
-    const rules = own === undefined ? inherited : inherited.with(own, prefix);
+    const rules = rulesOf(directory, entries, prefix, inherited);
     if (options.order !== 'none') entries.sort(options.order === 'name' ? byName : byPath);
+    seen += entries.length;
+    if (seen > maxEntries) {
+      cut = `cut at ${maxEntries} entries`;
+      isStopped = true;
+    }
     for (const entry of entries) {
-      seen += 1;
-      if (seen > maxEntries) {
-        cut = `cut at ${maxEntries} entries`;
-        isStopped = true;
-      }
       if (isStopped) return;
-      const path = prefix + entry.name;
-      const isDirectory = entry.kind === 'directory';
-      if (isDirectory && skippedDirectories.has(entry.name)) continue;
-      if (rules.ignores(path, isDirectory)) continue;
-      if (isDirectory) enter(directory, entry.name, path, level, rules);
-      else if (entry.kind === 'file') isStopped ||= visitor.file(path, () => directory.at(entry.name)) === false;
+      const { name } = entry;
+      const path = prefix + name;
+      const isDirectory = entry.isDirectory();
+      if (isDirectory && skippedDirectories.has(name)) continue;
+      if (rules?.ignores(path, isDirectory) === true) continue;
+      if (isDirectory) enter(directory, name, path, level, rules);
+      else if (entry.isFile()) isStopped ||= visitor.file(path, name, directory) === false;
       else isStopped ||= visitor.other?.(path) === false;
     }
   }
 
-  function enter(parent: Directory, name: string, path: string, level: number, rules: IgnoreRules): void {
+  function enter(parent: Directory, name: string, path: string, level: number, rules: IgnoreRules | undefined): void {
     const decision = visitor.directory?.(path, level);
     if (decision === 'stop') isStopped = true;
     if (decision === 'stop' || decision === false) return;
@@ -97,8 +96,12 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
       return;
     }
     try {
-      using directory = parent.open(name);
-      visit(directory, `${path}/`, level + 1, rules);
+      const directory = parent.open(name);
+      try {
+        visit(directory, `${path}/`, level + 1, rules);
+      } finally {
+        directory[Symbol.dispose](); // why: `using` compiles to several times the cost of this
+      }
     } catch (error) {
       if (!passedOver.has(codeOf(error))) throw error;
       unreadable += 1;
@@ -113,34 +116,59 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
 /** Not allowed, gone meanwhile, or no directory any more. */
 const passedOver: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP', 'EIO', 'ESTALE']);
 
-interface Entry {
-  readonly name: string;
-  readonly kind: 'file' | 'directory' | 'other';
-}
+/** What is used of a directory entry; `name` is decoded. */
+type Entry = Pick<Dirent, 'name' | 'isFile' | 'isDirectory'>;
 
-interface Directory extends Disposable {
+/** A directory being visited. */
+export interface Directory extends Disposable {
   read(): Entry[];
   /** A path that leads to an entry of this very directory. */
   at(name: string): string;
   open(name: string): Directory;
 }
 
+function rulesOf(
+  directory: Directory,
+  entries: readonly Entry[],
+  prefix: string,
+  inherited: IgnoreRules | undefined,
+): IgnoreRules | undefined {
+  if (!entries.some((entry) => entry.name === '.gitignore' && entry.isFile())) return inherited;
+  const text = readRules(directory.at('.gitignore'));
+  return text === undefined ? inherited : (inherited ?? noRules).with(text, prefix);
+}
+
 const directoryFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
-function openByHandle(path: string): Directory {
-  const fd = openSync(toFsPath(path), directoryFlags);
-  // why: the kernel resolves this from the handle, whatever happened to the names that led there
-  const own = `/proc/self/fd/${fd}`;
-  return {
-    read: () => readEntries(own),
-    at: (name) => `${own}/${name}`,
-    open: (name) => openByHandle(`${own}/${name}`),
-    [Symbol.dispose]: () => closeSync(fd),
-  };
+/** A directory by its handle: the kernel resolves paths from there, whatever happened to the names that led to it. */
+class HandleDirectory implements Directory {
+  readonly #fd: number;
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#fd = openSync(toFsPath(path), directoryFlags);
+    this.#path = `/proc/self/fd/${this.#fd}`;
+  }
+
+  read(): Entry[] {
+    return readEntries(this.#path);
+  }
+
+  at(name: string): string {
+    return `${this.#path}/${name}`;
+  }
+
+  open(name: string): Directory {
+    return new HandleDirectory(this.at(name));
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#fd);
+  }
 }
 
 function openStartByHandle(path: string): Directory {
-  const directory = openByHandle(path);
+  const directory = new HandleDirectory(path);
   if (decodeName(readlinkSync(directory.at('.').slice(0, -2), 'buffer')) === path) return directory;
   directory[Symbol.dispose]();
   throw replaced();
@@ -169,14 +197,13 @@ function openByPath(path: string): Directory {
 
 function readEntries(path: string): Entry[] {
   const entries = readdirSync(toFsPath(path), { withFileTypes: true });
-  if (!entries.some((entry) => entry.name.includes('\ufffd')))
-    return entries.map((entry) => toEntry(entry, entry.name));
+  if (!entries.some((entry) => entry.name.includes('\ufffd'))) return entries;
   const raw = readdirSync(toFsPath(path), { withFileTypes: true, encoding: 'buffer' });
-  return raw.map((entry) => toEntry(entry, decodeName(entry.name)));
-}
-
-function toEntry(entry: Pick<Dirent, 'isFile' | 'isDirectory'>, name: string): Entry {
-  return { name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other' };
+  return raw.map((entry) => ({
+    name: decodeName(entry.name),
+    isFile: () => entry.isFile(),
+    isDirectory: () => entry.isDirectory(),
+  }));
 }
 
 function byName(left: Entry, right: Entry): number {
@@ -185,7 +212,7 @@ function byName(left: Entry, right: Entry): number {
 
 /** Such that files come in the order of their whole paths: a directory counts as its name and the slash after it. */
 function byPath(left: Entry, right: Entry): number {
-  const a = left.kind === 'directory' ? `${left.name}/` : left.name;
-  const b = right.kind === 'directory' ? `${right.name}/` : right.name;
+  const a = left.isDirectory() ? `${left.name}/` : left.name;
+  const b = right.isDirectory() ? `${right.name}/` : right.name;
   return a < b ? -1 : 1;
 }

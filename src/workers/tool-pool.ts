@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { Logger } from '../protocol/deps.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
+import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolTask, ToolTaskResult, ToolThreadReport } from '../protocol/thread.ts';
 import { workerEntry, type WorkerEntry } from './entry.ts';
 import { createFairQueue } from './fair-queue.ts';
@@ -89,6 +90,10 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
   let started = 0;
   let failedStarts = 0;
   let retryTimer: NodeJS.Timeout | undefined;
+  // why: open calls keep the process running; a timer can be told so at a fraction of what a thread costs to tell
+  const keepAlive = setInterval(() => {}, maxTimerMs);
+  keepAlive.unref();
+  let open = 0;
   let closing: Promise<void> | undefined;
   let onAllEnded: (() => void) | undefined;
 
@@ -112,8 +117,6 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     }
     const wanted = Math.max(queue.size - coming, minThreads - living);
     for (let more = Math.min(wanted, maxThreads - living); more > 0; more -= 1) startThread();
-    // why: while calls wait for a thread to start, the process must not end
-    for (const thread of threads) if (thread.state === 'starting') thread.host.hold(queue.size > 0);
   }
 
   function startThread(): void {
@@ -141,13 +144,11 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     thread.job = job;
     thread.calls += 1;
     running.set(job.id, thread);
-    thread.host.hold(true);
     job.start(thread.host);
   }
 
   function release(thread: Thread): void {
     thread.job = undefined;
-    thread.host.hold(false);
     if (thread.isWorn || thread.calls >= (options.callsPerThread ?? 10_000)) {
       end(thread);
       return;
@@ -253,11 +254,13 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
       },
       startBackoffMs * 2 ** (failedStarts - 1),
     );
-    if (queue.size === 0) retryTimer.unref();
+    retryTimer.unref();
   }
 
   function onSettled(job: ToolJob, kill: boolean): void {
     completed += 1;
+    open -= 1;
+    if (open === 0) keepAlive.unref();
     const thread = running.get(job.id);
     running.delete(job.id);
     if (thread === undefined) {
@@ -282,6 +285,8 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     }
     return new Promise((resolve, reject) => {
       lastId = (lastId % 0x7fff_ffff) + 1;
+      open += 1;
+      keepAlive.ref();
       const job = createToolJob(lastId, task, runOptions, {
         graceMs: options.graceMs ?? 1_000,
         resolve,
@@ -300,11 +305,12 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     for (const thread of threads) {
       const { job } = thread;
       thread.job = undefined;
-      thread.host.hold(true);
       end(thread);
       job?.settle(failure(closed()));
     }
+    keepAlive.ref();
     if (threads.size > 0) await ended;
+    clearInterval(keepAlive);
   }
 
   grow();

@@ -23,8 +23,6 @@ export interface ToolThreadHost {
   hasBegun(id: number): boolean;
   /** Grows while the running call shows signs of life. */
   beats(): number;
-  /** A thread that is held keeps the process running. */
-  hold(isHeld: boolean): void;
   terminate(): void;
 }
 
@@ -42,7 +40,9 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
     resourceLimits: options.resourceLimits,
   });
   let reason: string | undefined;
+  // why: open calls keep the process running, not threads (see the pool); a thread that comes up holds it once more
   worker.unref();
+  worker.once('online', () => worker.unref());
   worker.on('message', (report: ToolThreadReport) => listener.onReport(report));
   worker.on('messageerror', (error) => options.logger.error(`tool thread: ${messageOf(error)}`, target));
   worker.on('error', (error) => (reason ??= messageOf(error)));
@@ -56,10 +56,6 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
     },
     hasBegun: (id) => Atomics.load(flags, toolThreadFlags.begun) === id,
     beats: () => Atomics.load(flags, toolThreadFlags.beats),
-    hold(isHeld) {
-      if (isHeld) worker.ref();
-      else worker.unref();
-    },
     // A thread that cannot be ended reports no exit either; there is nobody left to tell.
     terminate: () => void worker.terminate().catch(() => {}),
   };
