@@ -1,37 +1,42 @@
-import { createSupervisor, type ActorInfo, type SupervisorEvent } from './actors/supervisor.ts';
-import { loadBuiltinAgents } from './agent/builtin.ts';
+import { createSupervisor, type ActorInfo } from './actors/supervisor.ts';
 import { createOutputChecker, type OutputSchema, toHint } from './agent/output-schema.ts';
 import { type Bus, createBus } from './bus/bus.ts';
 import { createHooks, type Hooks } from './bus/hooks.ts';
 import type { UntrustedPart } from './config/config.ts';
-import { loadAgentOverrides } from './config/agent-overrides.ts';
-import { createAgentRegistry, type AgentRegistry } from './engine/agents.ts';
+import { toActorEvent } from './engine/actor-events.ts';
+import { createAdmission } from './engine/admission.ts';
+import { type AgentRegistry, createAgentRegistry, registerAgents, toSpec } from './engine/agents.ts';
+import { createLoopDelayMonitor } from './engine/loop-delay.ts';
+import { type MapInput, type MapOptions, mapRuns } from './engine/map.ts';
 import {
   type ContinuationOptions,
   type EngineOptions,
   type RunOptions,
   type StructuredOptions,
+  toBudgetLimits,
   toRunLimits,
 } from './engine/options.ts';
 import type { RunHandle } from './engine/run-handle.ts';
 import { createContributions } from './engine/contributions.ts';
 import { openHosts } from './engine/hosts.ts';
 import { createModels } from './engine/models.ts';
+import { createPlacements } from './engine/placement.ts';
 import type { RunRequest, StartedRun } from './engine/run-request.ts';
 import { createRuns } from './engine/runs.ts';
 import { openSetup } from './engine/setup.ts';
+import { createStats, type EngineStats } from './engine/stats.ts';
 import { createEngineTools } from './engine/tools.ts';
 import type { McpHost } from './mcp/host-options.ts';
 import type { PluginHost } from './plugins/host.ts';
-import { type AgentInput, type AgentOutcome, type AgentSpec, defineAgent } from './protocol/agent.ts';
+import type { AgentInput, AgentOutcome } from './protocol/agent.ts';
 import { silentLogger } from './protocol/deps.ts';
 import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
-import { projectPaths } from './store/paths.ts';
 import type { Tool } from './protocol/tool.ts';
 import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
+import { parseRules } from './tools/rules.ts';
 import { createRunPool } from './workers/run-pool.ts';
 
 /** An engine: one bus, one registry of tools, agents and hooks, any number of runs. */
@@ -66,8 +71,16 @@ export interface Engine extends AsyncDisposable {
   ): Promise<{ readonly value: T; readonly outcome: AgentOutcome }>;
   /** Runs an agent that goes on in a fresh session, from a summary, whenever its context is full. */
   runWithContinuation(agent: string | AgentInput, message: string, options?: ContinuationOptions): RunHandle;
-  /** Runs that have not ended. */
+  /**
+   * Runs an agent over a list, some side by side; event `map_progressed` after each.
+   * @returns the outcomes in the order of the inputs
+   * @throws EngineError `config` for a bad option, or when a run cannot start; the others are then cancelled
+   */
+  map(agent: string | AgentInput, inputs: readonly MapInput[], options?: MapOptions): Promise<readonly AgentOutcome[]>;
+  /** Runs that have not ended, those that wait for their turn included. */
   runs(): readonly RunHandle[];
+  /** Figures for operators. Rates, shares and delays are those since they were last taken. */
+  stats(): EngineStats;
   /** Everything alive: runs, plugin and MCP connections, with state and mailbox depth. */
   actors(): readonly ActorInfo[];
   /** Refuses new runs, cancels the others, stops every process and thread. A second call joins the first. */
@@ -85,6 +98,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const env = options.env ?? process.env;
   const setup = await openSetup(options, env);
   const { root, config } = setup;
+  const rules = [parseRules(config.rules ?? {}, '[rules]'), parseRules(options.rules ?? {}, 'option `rules`')];
   const bus = createBus({ clock, logger });
   const hooks = createHooks({ logger });
   const tools = createToolRegistry();
@@ -98,7 +112,15 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   });
   const { runThreads: threads, runsPerThread } = options;
   const runPool = options.runPool ?? createRunPool({ threads, runsPerThread, logger });
-  const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toBusEvent(event)) });
+  const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toActorEvent(event)) });
+  const admission = createAdmission(options.admission ?? {}, { clock });
+  const delay = createLoopDelayMonitor();
+  const placements = createPlacements({
+    usual: options.placement,
+    ownFunctions: (['clock', 'fetch'] as const).filter((name) => options[name] !== undefined),
+    delay,
+    logger,
+  });
   const secretNames = models.providers.keyVariables();
   const engineTools = createEngineTools(options, config, { logger, env, secretNames });
   const registry = createContributions({
@@ -117,6 +139,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     bus,
     hooks,
     tools,
+    agents,
     supervisor,
     clock,
     newId,
@@ -124,11 +147,25 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     root,
     limits: [options, toRunLimits(config)],
     permissions: options.permissions ?? {},
-    defaults: options,
+    rules,
+    defaults: { ...options, budget: { ...toBudgetLimits(config), ...options.budget } },
     chooseModel: models.choose,
     priceOf: models.priceOf,
     runPool,
-    shouldLeaveMainThread: () => runs.active().length > inlineRunsBeforeThreads,
+    admission,
+    placements,
+  });
+  const stats = createStats({
+    bus,
+    runs,
+    admission,
+    placements,
+    supervisor,
+    runPool,
+    toolPool: engineTools.pool,
+    delay,
+    clock,
+    intervalMs: options.statsIntervalMs,
   });
 
   let closing: Promise<void> | undefined;
@@ -141,10 +178,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       clock.sleep(options.closeGraceMs ?? 10_000, grace.signal).catch(() => {}), // ended in time
     ]);
     grace.abort();
+    stats.close();
+    delay.close();
     await hosts.stop();
+    // why: what still runs in a thread after the grace ends with the thread
+    if (options.runPool === undefined) await runPool.close();
     await supervisor.stop();
     await engineTools.close();
-    if (options.runPool === undefined) await runPool.close();
   }
 
   /** A tool given by the embedder runs on the pool when it says where a thread finds it. */
@@ -206,50 +246,17 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       };
       return startRun(agent, message, runOptions, { mode: { kind: 'continuation', policy } }).handle;
     },
+    map: (agent, inputs, mapOptions = {}) =>
+      mapRuns(agent, inputs, mapOptions, {
+        bus,
+        clock,
+        newId,
+        run: (role, message, runOptions) => startRun(role, message, runOptions, { mode: { kind: 'plain' } }).handle,
+      }),
     runs: runs.active,
+    stats: stats.read,
     actors: supervisor.list,
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
-}
-
-/** Placement `auto`: with more runs than this at once, new ones go to threads. */
-const inlineRunsBeforeThreads = 4;
-
-/** The built-in agents, those the project changes or adds, then the caller's: later ones win. */
-async function registerAgents(agents: AgentRegistry, options: EngineOptions, root: string): Promise<void> {
-  if (options.bare !== true) {
-    const builtin = loadBuiltinAgents();
-    for (const spec of builtin) agents.register(spec);
-    for (const { spec } of await loadAgentOverrides(projectPaths(root).agents, builtin)) agents.register(spec);
-  }
-  for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
-}
-
-function toSpec(agent: string | AgentInput, agents: AgentRegistry): AgentSpec {
-  if (typeof agent !== 'string') return defineAgent(agent);
-  const spec = agents.get(agent);
-  if (spec === undefined) {
-    const known = agents.list().map((entry) => entry.role);
-    throw new EngineError('config', `unknown agent \`${agent}\` (known: ${known.join(', ') || 'none'})`, {
-      code: 'not_found',
-    });
-  }
-  return spec;
-}
-
-function toBusEvent(event: SupervisorEvent): Parameters<Bus['publish']>[0] {
-  const { actor, kind } = event;
-  switch (event.type) {
-    case 'started':
-      return { type: 'actor_started', actor, kind };
-    case 'stopped':
-      return { type: 'actor_stopped', actor, kind };
-    case 'failed':
-      return { type: 'actor_failed', actor, kind, message: event.error.message };
-    case 'restarted':
-      return { type: 'actor_restarted', actor, kind, starts: event.starts };
-    case 'gave_up':
-      return { type: 'actor_gave_up', actor, kind, starts: event.starts };
-  }
 }

@@ -1,5 +1,4 @@
 import type { RunControl } from '../agent/ports.ts';
-import type { Budget } from '../agent/budget.ts';
 import type { CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
@@ -14,6 +13,8 @@ export type RunCommand =
       readonly type: 'decide';
       readonly call: CallId;
       readonly decision: ApprovalDecision;
+      /** The arguments it is about, when the decider names them. */
+      readonly hash: string | undefined;
       readonly reply: Reply<void>;
     };
 
@@ -22,14 +23,16 @@ export interface RunState {
   readonly steering: readonly string[];
 }
 
+/** How a run learns that it should end; its budget is not the actor's business. */
+export type ActorControl = Omit<RunControl, 'budget'>;
+
 export interface RunActorDeps {
   readonly run: RunId;
-  readonly budget: Budget;
   readonly approvals: Approvals;
   /** The caller's own signal; its abort is a hard cancel. */
   readonly signal: AbortSignal | undefined;
   /** Executes the run; settles the outcome itself. */
-  execute(control: RunControl, inbox: RunInbox): Promise<void>;
+  execute(control: ActorControl, inbox: RunInbox): Promise<void>;
   /** Called after each text that joined. */
   onSteered(text: string): void;
 }
@@ -38,17 +41,22 @@ export interface RunActorDeps {
 export interface RunInbox {
   /** The texts that joined since the last ask. */
   takeSteering(): readonly string[];
-  /** Hands commands on to a run that executes elsewhere, which then keeps its own texts. */
-  forward(listener: (command: Forwarded) => void): void;
+  /** Hears further commands, instead of the listener before. */
+  listen(listener: RunListener): void;
 }
 
-export type Forwarded = Extract<RunCommand, { readonly type: 'cancel' | 'steer' }>;
+export interface RunListener {
+  /** Takes the texts that join; without it they wait for `takeSteering`. */
+  steer?(text: string): void;
+  /** Hears of a cancel sent to the run; a hard one has aborted the signal before. */
+  cancel?(mode: CancelMode): void;
+}
 
 /** A run as an actor: it executes beside the mailbox, commands reach it at any time, it ends with the run. */
 export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCommand> {
   let current: RunState = { isStopRequested: false, steering: [] };
+  let listener: RunListener = {};
   let cancelHard: (() => void) | undefined;
-  let forward: ((command: Forwarded) => void) | undefined;
 
   function update(next: RunState): RunState {
     current = next;
@@ -65,11 +73,10 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
         const abort = (): void => limit.abort(new EngineError('cancelled', 'the run was cancelled'));
         stopped.addEventListener('abort', onStop, { once: true });
         cancelHard = abort;
-        const control: RunControl = {
+        const control: ActorControl = {
           signal: limit.signal,
           isStopRequested: () => current.isStopRequested,
           cause: () => undefined,
-          budget: deps.budget,
         };
         await deps.execute(control, {
           takeSteering() {
@@ -77,7 +84,7 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
             if (steering.length > 0) update({ ...current, steering: [] });
             return steering;
           },
-          forward: (listener) => void (forward = listener),
+          listen: (next) => void (listener = next),
         });
         stopped.removeEventListener('abort', onStop);
         void context.self.stop(); // the actor's own end: whoever waits for it awaits `done`
@@ -87,19 +94,19 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
     receive(_state, command) {
       switch (command.type) {
         case 'cancel':
+          update({ ...current, isStopRequested: true });
           if (command.mode === 'hard') cancelHard?.();
-          forward?.(command);
-          return update({ ...current, isStopRequested: true });
+          listener.cancel?.(command.mode);
+          return current;
         case 'steer':
           deps.onSteered(command.text);
-          if (forward !== undefined) {
-            forward(command);
-            return current;
-          }
-          return update({ ...current, steering: [...current.steering, command.text] });
+          if (listener.steer === undefined)
+            return update({ ...current, steering: [...current.steering, command.text] });
+          listener.steer(command.text);
+          return current;
         case 'decide':
           try {
-            deps.approvals.decide(command.call, command.decision);
+            deps.approvals.decide(command.call, command.decision, command.hash);
             command.reply.resolve();
           } catch (error) {
             command.reply.reject(error);

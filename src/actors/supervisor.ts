@@ -9,6 +9,8 @@ export interface ChildSpec<S, C> {
   /** Makes the behavior anew for each start. */
   behavior(): Behavior<S, C>;
   readonly restart: RestartKind;
+  /** Name of the actor this one works for. */
+  readonly parent?: string;
   readonly actor?: ActorDeps;
 }
 
@@ -35,6 +37,8 @@ export interface ActorInfo {
   /** Commands waiting. */
   readonly mailbox: number;
   readonly starts: number;
+  /** Name of the actor it works for; absent for those of the engine itself. */
+  readonly parent?: string;
 }
 
 /** A child that outlives the single actor behind it. */
@@ -79,7 +83,14 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     let isStopped = false;
     let ref = begin();
     const entry: Entry = {
-      info: () => ({ name: ref.name, kind: ref.kind, state: ref.state(), mailbox: ref.mailboxDepth(), starts }),
+      info: () => ({
+        name: ref.name,
+        kind: ref.kind,
+        state: ref.state(),
+        mailbox: ref.mailboxDepth(),
+        starts,
+        ...(spec.parent === undefined ? {} : { parent: spec.parent }),
+      }),
       stop() {
         isStopped = true;
         waiting.abort();

@@ -11,6 +11,8 @@ export interface BudgetLimits {
   readonly maxCost?: number;
   /** Tokens used by earlier invocations. */
   readonly usedTokens?: number;
+  /** USD used by earlier invocations. */
+  readonly usedCost?: number;
   /** Time used by earlier invocations. */
   readonly elapsedMs?: number;
 }
@@ -31,19 +33,32 @@ export interface BudgetStop {
 /** Counts what a run uses; the first reason to stop stays the reason. */
 export interface Budget {
   add(usage: Usage): void;
-  /** The first limit reached, or nothing. Reached means used >= limit. */
+  /** Counts what a child used, at the child's own price. */
+  spend(tokens: number, cost: number): void;
+  /** The first limit reached, here or in the parent, or nothing. Reached means used >= limit. */
   exceeded(): BudgetStop | undefined;
   usedTokens(): number;
   usedCost(): number;
+  usedMs(): number;
+  /** What is left here and in the parent, as the limits of a budget that starts at nothing. */
+  remaining(): BudgetLimits;
+  /** Calls the listener once, when tokens or cost reach a limit. @returns a function that stops listening */
+  onExceeded(listener: (stop: BudgetStop) => void): () => void;
 }
 
-export function createBudget(
-  limits: BudgetLimits,
-  deps: { readonly clock: Pick<Clock, 'elapsed'>; readonly price?: ModelPrice | undefined },
-): Budget {
+export interface BudgetDeps {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly price?: ModelPrice | undefined;
+  /** The budget this one is a part of: what is used here is used there too, and its limits hold here. */
+  readonly parent?: Budget | undefined;
+}
+
+export function createBudget(limits: BudgetLimits, deps: BudgetDeps): Budget {
+  const { parent } = deps;
   const startedAt = deps.clock.elapsed() - (limits.elapsedMs ?? 0);
+  const listeners = new Set<(stop: BudgetStop) => void>();
   let tokens = limits.usedTokens ?? 0;
-  let cost = 0;
+  let cost = limits.usedCost ?? 0;
   let stop: BudgetStop | undefined;
 
   function check(): BudgetStop | undefined {
@@ -65,15 +80,50 @@ export function createBudget(
     return undefined;
   }
 
+  function spend(moreTokens: number, moreCost: number): void {
+    tokens += moreTokens;
+    cost += moreCost;
+    if (listeners.size > 0) tellListeners();
+    parent?.spend(moreTokens, moreCost);
+  }
+
+  function tellListeners(): void {
+    stop ??= check();
+    if (stop === undefined) return;
+    for (const listener of listeners) listener(stop);
+    listeners.clear();
+  }
+
   return {
-    add(usage) {
-      tokens += totalTokens(usage);
-      if (deps.price !== undefined) cost += costOf(usage, deps.price);
-    },
-    exceeded: () => (stop ??= check()),
+    add: (usage) => spend(totalTokens(usage), deps.price === undefined ? 0 : costOf(usage, deps.price)),
+    spend,
+    exceeded: () => (stop ??= check() ?? parent?.exceeded()),
     usedTokens: () => tokens,
     usedCost: () => cost,
+    usedMs: () => deps.clock.elapsed() - startedAt,
+    remaining() {
+      const left = parent?.remaining() ?? {};
+      return {
+        ...least('maxTokens', limits.maxTokens, tokens, left.maxTokens),
+        ...least('maxDurationMs', limits.maxDurationMs, deps.clock.elapsed() - startedAt, left.maxDurationMs),
+        ...least('maxCost', limits.maxCost, cost, left.maxCost),
+      };
+    },
+    onExceeded(listener) {
+      const off = parent?.onExceeded(listener);
+      listeners.add(listener);
+      return () => {
+        off?.();
+        listeners.delete(listener);
+      };
+    },
   };
+}
+
+function least(name: keyof BudgetLimits, limit: number | undefined, used: number, other: number | undefined) {
+  const own = limit === undefined ? undefined : Math.max(0, limit - used);
+  const value = own === undefined ? other : Math.min(own, other ?? own);
+  return value === undefined ? {} : { [name]: value };
 }
 
 /** What a number of tokens costs, in USD. */

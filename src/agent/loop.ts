@@ -93,6 +93,8 @@ async function takeSteps(session: Session): Promise<AgentStop> {
       });
       transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
       session.watchRepeats(calls, answers);
+      session.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;
+      if (session.handoff !== undefined) return { reason: 'completed' };
     } else if (response.stop_reason === 'max_tokens') {
       if (session.cutFrom !== undefined) return { reason: 'error', kind: 'other', message: truncatedTwiceText }; // 11
       session.cutFrom = answer;

@@ -1,5 +1,5 @@
 import type { BusEvent } from '../bus/events.ts';
-import type { AgentSpec, CancelCause, TaskInfo } from '../protocol/agent.ts';
+import type { AgentSpec, CancelCause, Handoff, TaskInfo } from '../protocol/agent.ts';
 import type { Clock } from '../protocol/deps.ts';
 import type { RunId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -13,6 +13,8 @@ import type { CompactionPolicy } from './compaction.ts';
 export interface ToolAnswer {
   readonly content: string;
   readonly is_error: boolean;
+  /** The call handed the conversation over: the run completes after this step. */
+  readonly handoff?: Handoff;
 }
 
 /** A tool as the loop knows it: the offer to the model and whether its calls run alone. */

@@ -41,6 +41,10 @@ export async function runStructured<T>(ports: StructuredPorts<T>, job: Structure
   const first = await ports.run(job.message, job.history);
   const answer = await readDocument(ports, first.final_text);
   if (answer.ok) return { ok: true, value: answer.value, outcome: first };
+  if (first.handoff !== undefined) {
+    const message = `agent \`${job.role}\` handed off to \`${first.handoff.role}\` instead of answering`;
+    return { ok: false, error: new EngineError('invalid_request', message), outcome: first };
+  }
 
   const repaired = await repair(ports, job, first, answer.detail);
   const { outcome } = repaired;

@@ -18,6 +18,41 @@ const usage = z.strictObject({
 /** Pipeline events belong to the embedding program: same envelope, its own fields. */
 const pipeline = z.looseObject({ run: runId }).catchall(z.custom<Json>());
 
+const share = z.number().nonnegative();
+const engineStats = {
+  runs: z.strictObject({
+    /** Executing; child runs included. */
+    active: count,
+    /** Waiting for a turn. */
+    queued: count,
+    /** Of the active ones: on the main thread. */
+    inline: count,
+    /** Since the engine opened. */
+    started: count,
+  }),
+  actors: z.strictObject({ living: count, waiting_commands: count, deepest_mailbox: count, dead_letters: count }),
+  run_pool: z.strictObject({
+    running: count,
+    queued: count,
+    threads: z.array(z.strictObject({ thread: count, runs: count, utilization: share })),
+  }),
+  /** Null before the first tool that runs in a thread. */
+  tool_pool: z.strictObject({ threads: count, busy: count, queued: count, completed: count, lost: count }).nullable(),
+  /** Of the main thread, since the last figures. */
+  loop: z.strictObject({ p50_ms: share, p99_ms: share, max_ms: share, utilization: share }),
+  events: z.strictObject({
+    published: count,
+    per_second: share,
+    /** Lost by slow readers so far. */
+    lagged: count,
+    /** Waiting for the slowest reader. */
+    backlog: count,
+    listeners: count,
+    listener_errors: count,
+  }),
+  memory: z.strictObject({ rss_bytes: count, heap_used_bytes: count }),
+};
+
 /**
  * The only list of event types. A type is snake_case, subject then past participle. Sources: agent-runtime 8 and 18,
  * plugin-protocol 16.16, mcp-host 12.3; actor and engine events are ours.
@@ -72,6 +107,15 @@ export const events = {
     reason: text.nullable(),
   }),
   tool_approval_resolved: z.strictObject({ run: runId, call: callId, approved: z.boolean(), comment: text.nullable() }),
+  /** The run waits for its turn: `position` among the waiting runs of its tenant, `queued` of all tenants. */
+  run_queued: z.strictObject({
+    run: runId,
+    role: text,
+    tenant: text.nullable(),
+    priority: z.number(),
+    position: count,
+    queued: count,
+  }),
   run_steered: z.strictObject({ run: runId, text }),
   run_followed_up: z.strictObject({ run: runId, text }),
 
@@ -127,6 +171,11 @@ export const events = {
   mcp_tool_unloaded: z.strictObject({ server_name: text, tool_name: text }),
   mcp_auth_needed: z.strictObject({ server_name: text, error_code: text }),
 
+  /** Progress of `engine.map`: how many of its runs have ended, and how many of these did not complete. */
+  map_progressed: z.strictObject({ map: text, role: text, done: count, failed: count, total: count }),
+  /** Figures of the engine, every `statsIntervalMs`. Times are in milliseconds; shares are from 0 to 1. */
+  engine_stats: z.strictObject(engineStats),
+
   actor_started: z.strictObject({ actor: text, kind: text }),
   actor_stopped: z.strictObject({ actor: text, kind: text }),
   actor_failed: z.strictObject({ actor: text, kind: text, message: text }),
@@ -163,7 +212,11 @@ function isCallId(value: unknown): boolean {
 export type BusEvent<T extends EventType = EventType> = EventOf<T>;
 
 /** Events that only live in the moment: no `seq`, never logged, first to be dropped. */
-export const ephemeralTypes: ReadonlySet<string> = new Set<EventType>(['agent_delta', 'plugin_progress']);
+export const ephemeralTypes: ReadonlySet<string> = new Set<EventType>([
+  'agent_delta',
+  'plugin_progress',
+  'engine_stats',
+]);
 
 export function isEventType(type: string): type is EventType {
   return Object.hasOwn(events, type);

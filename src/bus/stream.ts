@@ -26,6 +26,8 @@ export interface EventStream extends AsyncIterableIterator<StreamItem>, AsyncDis
   close(): void;
   /** Events lost in all. */
   lagged(): number;
+  /** Events that wait for the reader. */
+  waiting(): number;
   onClose(listener: () => void): void;
 }
 
@@ -124,6 +126,7 @@ export function createEventStream(
     },
     close,
     lagged: () => missedInAll,
+    waiting: () => queue.length - head,
     onClose: (listener) => void closeListeners.push(listener),
     [Symbol.asyncIterator]() {
       return this;

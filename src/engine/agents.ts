@@ -1,5 +1,9 @@
-import type { AgentSpec } from '../protocol/agent.ts';
+import { loadBuiltinAgents } from '../agent/builtin.ts';
+import { loadAgentOverrides } from '../config/agent-overrides.ts';
+import { type AgentInput, type AgentSpec, defineAgent } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
+import { projectPaths } from '../store/paths.ts';
+import type { EngineOptions } from './options.ts';
 
 /** Agents by role, in registration order; a role registered again is replaced in its place. */
 export interface AgentRegistry {
@@ -19,4 +23,27 @@ export function createAgentRegistry(): AgentRegistry {
     get: (role) => agents.get(role),
     list: () => [...agents.values()],
   };
+}
+
+/** The built-in agents, those the project changes or adds, then the caller's: later ones win. */
+export async function registerAgents(agents: AgentRegistry, options: EngineOptions, root: string): Promise<void> {
+  if (options.bare !== true) {
+    const builtin = loadBuiltinAgents();
+    for (const spec of builtin) agents.register(spec);
+    for (const { spec } of await loadAgentOverrides(projectPaths(root).agents, builtin)) agents.register(spec);
+  }
+  for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
+}
+
+/** @throws EngineError `config`, code `not_found`, for an unknown role */
+export function toSpec(agent: string | AgentInput, agents: AgentRegistry): AgentSpec {
+  if (typeof agent !== 'string') return defineAgent(agent);
+  const spec = agents.get(agent);
+  if (spec === undefined) {
+    const known = agents.list().map((entry) => entry.role);
+    throw new EngineError('config', `unknown agent \`${agent}\` (known: ${known.join(', ') || 'none'})`, {
+      code: 'not_found',
+    });
+  }
+  return spec;
 }

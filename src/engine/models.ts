@@ -5,8 +5,8 @@ import { EngineError } from '../protocol/error.ts';
 import { parseModelRef } from '../protocol/model.ts';
 import type { ProviderDeps } from '../providers/provider.ts';
 import { createProviders, type Providers } from '../providers/registry.ts';
+import type { ChosenModel } from './chosen-model.ts';
 import type { EngineOptions, RunOptions } from './options.ts';
-import type { ChosenModel } from './run-request.ts';
 
 /** Which provider and model a run gets. */
 export interface Models {
@@ -23,7 +23,8 @@ export interface Models {
 
 /** @throws EngineError `config` for a wrong provider table */
 export function createModels(options: EngineOptions, config: Config, deps: ProviderDeps): Models {
-  const providers = createProviders(config.providers ?? defaultConfig.providers, deps);
+  const kinds = new Map(Object.entries(options.providerKinds ?? {}));
+  const providers = createProviders(config.providers ?? defaultConfig.providers, { ...deps, kinds });
   for (const [name, provider] of Object.entries(options.providers ?? {})) providers.register(name, provider);
   const own = options.provider;
   const ownName = own === undefined ? undefined : own.info().name;

@@ -16,7 +16,10 @@ import type { PluginDeclaration } from '../plugins/declaration.ts';
 import type { Approver } from '../tools/approvals.ts';
 import type { McpHostOptions } from '../mcp/host-options.ts';
 import type { ToolTrace } from '../tools/output.ts';
+import type { RuleSet } from '../tools/rules.ts';
+import type { ProviderKind } from '../providers/provider.ts';
 import type { RunPool } from '../workers/run-pool.ts';
+import type { AdmissionOptions } from './admission.ts';
 
 /** Settings of a run; the engine's own are the defaults of each of its runs. */
 export interface RunLimits {
@@ -66,9 +69,17 @@ export interface RunOptions extends RunLimits {
   readonly vars?: { readonly [name: string]: string };
   readonly toolTrace?: ToolTrace;
   readonly approver?: Approver;
+  /** Further rules for this run; those of the engine hold as well. */
+  readonly rules?: RuleSet;
   readonly budget?: BudgetLimits;
   /** Aborting it is a hard cancel. */
   readonly signal?: AbortSignal;
+  /** Whom the run is for; tenants take turns when runs have to wait. Default: one tenant for all runs that name none. */
+  readonly tenant?: string;
+  /** Higher goes first among the waiting runs of the tenant. Default 0. */
+  readonly priority?: number;
+  /** What happens when the engine has no room: wait for a turn (default), or throw with code `overloaded`. */
+  readonly whenBusy?: 'queue' | 'reject';
   /** Summarise older turns before the window fills up. Default: off. */
   readonly compaction?: { readonly atPercent?: number; readonly keepMessages?: number };
 }
@@ -115,6 +126,8 @@ export interface EngineOptions extends RunLimits {
   readonly provider?: Provider;
   /** Further providers by name. */
   readonly providers?: { readonly [name: string]: Provider };
+  /** Kinds of `[providers.<name>]` tables besides the built-in ones. */
+  readonly providerKinds?: { readonly [kind: string]: ProviderKind };
   /** Plugin programs declared here are trusted. */
   readonly plugins?: readonly PluginDeclaration[];
   /** Figures of the plugin protocol: times, restarts, limits. */
@@ -128,12 +141,16 @@ export interface EngineOptions extends RunLimits {
   /** Answers what MCP servers ask the user for; absent: every such request is declined. */
   readonly onElicitation?: McpHostOptions['onElicitation'];
   readonly approver?: Approver;
+  /** Which calls are allowed, asked about, denied: besides the `[rules]` of the configuration. Deny wins, then ask. */
+  readonly rules?: RuleSet;
   readonly budget?: BudgetLimits;
+  /** How many runs execute at once and how many wait. Default: no limit. */
+  readonly admission?: AdmissionOptions;
   /** Placement of runs that name none. Default `inline`. */
   readonly placement?: Placement;
   /** Threads that execute runs. Default: the cores this process may use. */
   readonly runThreads?: number;
-  /** Runs that share a thread; a dying thread ends all of its runs. Default 16. */
+  /** Runs that share a thread, more wait; a dying thread ends all of its runs. Default 256. */
   readonly runsPerThread?: number;
   /** A pool of run threads shared by several engines (`createRunPool`); whoever made it closes it. */
   readonly runPool?: RunPool;
@@ -141,6 +158,8 @@ export interface EngineOptions extends RunLimits {
   readonly prices?: { readonly [model: string]: ModelPrice };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */
   readonly toolThreads?: number;
+  /** Publish `engine_stats` this often, in milliseconds. Default: never. */
+  readonly statsIntervalMs?: number;
   /** How long `close()` waits for cancelled runs, in milliseconds. Default 10 000. */
   readonly closeGraceMs?: number;
   readonly clock?: Clock;
@@ -194,6 +213,16 @@ export function resolveLimits(...sources: readonly RunLimits[]): ResolvedLimits 
     resolved[name] = value;
   }
   return resolved as unknown as ResolvedLimits;
+}
+
+/** The `[budget]` table as the limits of a run. */
+export function toBudgetLimits({ budget = {} }: Config): BudgetLimits {
+  const { max_tokens: maxTokens, max_duration_secs: seconds, max_cost: maxCost } = budget;
+  return {
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(seconds === undefined ? {} : { maxDurationMs: seconds * 1000 }),
+    ...(maxCost === undefined ? {} : { maxCost }),
+  };
 }
 
 /** The `[limits]` table as run limits. */

@@ -1,17 +1,24 @@
 import type { ActorRef } from '../actors/actor.ts';
 import type { RunCommand } from '../actors/run-actor.ts';
-import type { Budget } from '../agent/budget.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import type { AgentOutcome, CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import { parseCallId, type RunId } from '../protocol/ids.ts';
-import type { ApprovalDecision } from '../tools/approvals.ts';
+import type { ApprovalDecision, ApprovalRequest, Approvals } from '../tools/approvals.ts';
+import type { RunOptions } from './options.ts';
 import type { RunLog } from './run-log.ts';
+
+export type RunHandleState = 'queued' | 'running' | 'ended';
+
+/** Settings of a follow-up; what they leave open is as in the run before. The signal of that run no longer counts. */
+export type FollowUpOptions = Pick<RunOptions, 'signal' | 'budget' | 'placement' | 'vars'>;
 
 /** A run that was started. It goes on whether or not anyone holds the handle. */
 export interface RunHandle {
   readonly id: RunId;
   readonly role: string;
+  /** `queued` while it waits for its turn. */
+  state(): RunHandleState;
   /**
    * How the run ended. Model and tool failures are part of it.
    * @throws EngineError `plugin` when an `augment_prompt` hook failed, before any event
@@ -29,13 +36,36 @@ export interface RunHandle {
   cancel(options?: { readonly mode?: CancelMode }): Promise<void>;
   /** Adds a text to the next turn. @throws EngineError code `not_found` when the run has ended */
   steer(text: string): void;
-  /** Lets a waiting call go on. @throws EngineError code `not_found` when nothing waits under that id */
-  approve(call: string, comment?: string): Promise<void>;
-  /** Refuses a waiting call; the model reads the comment. @throws EngineError code `not_found` */
-  deny(call: string, comment?: string): Promise<void>;
+  /**
+   * Goes on after the run has ended: another session with its transcript, under the same id, its events numbered after the
+   * ones before. What the run used counts towards its budget.
+   * @throws EngineError `invalid_request` while the run is active
+   */
+  followUp(text: string, options?: FollowUpOptions): RunHandle;
+  /** The child runs it started so far, in order. */
+  children(): readonly RunHandle[];
+  /** Calls that wait for approval now, in the order they were asked about. */
+  waiting(): readonly ApprovalRequest[];
+  /**
+   * Lets a waiting call go on; counts once.
+   * @throws EngineError `invalid_request`, code `not_found` when nothing waits under that id, or when the call has other
+   * arguments than those named by `hash`; `config` for a rule in `always` that cannot be read
+   */
+  approve(call: string, options?: string | ApproveOptions): Promise<void>;
+  /** Refuses a waiting call; the model reads the comment. @throws EngineError as `approve` */
+  deny(call: string, options?: string | DenyOptions): Promise<void>;
   /** What the budget counted so far, repair and summary calls included. */
   used(): { readonly tokens: number; readonly cost: number };
 }
+
+/** A text in their place is the comment. */
+export interface DenyOptions {
+  readonly comment?: string;
+  /** `hash` of the request that was looked at: the decision then counts for those arguments only. */
+  readonly hash?: string;
+}
+
+export interface ApproveOptions extends DenyOptions, Pick<ApprovalDecision, 'always'> {}
 
 export interface RunHandleParts {
   readonly run: RunId;
@@ -43,16 +73,22 @@ export interface RunHandleParts {
   readonly actor: ActorRef<RunCommand>;
   readonly outcome: Promise<AgentOutcome>;
   readonly log: RunLog;
-  readonly budget: Budget;
+  readonly approvals: Pick<Approvals, 'waiting'>;
+  readonly children: readonly RunHandle[];
+  state(): RunHandleState;
+  used(): { readonly tokens: number; readonly cost: number };
+  followUp(text: string, options: FollowUpOptions): RunHandle;
 }
 
 export function createRunHandle(parts: RunHandleParts): RunHandle {
-  const { actor, outcome, log, budget } = parts;
+  const { actor, outcome, log } = parts;
 
-  async function decide(call: string, decision: ApprovalDecision): Promise<void> {
+  async function decide(call: string, approved: boolean, options: string | ApproveOptions = {}): Promise<void> {
     const id = parseCallId(call);
     if (actor.state() !== 'running') throw endedError();
-    await actor.ask<void>((reply) => ({ type: 'decide', call: id, decision, reply }));
+    const { hash, ...given } = typeof options === 'string' ? { comment: options } : options;
+    const decision: ApprovalDecision = { ...given, approved };
+    await actor.ask<void>((reply) => ({ type: 'decide', call: id, decision, hash, reply }));
   }
 
   function endedError(): EngineError {
@@ -72,8 +108,12 @@ export function createRunHandle(parts: RunHandleParts): RunHandle {
       if (actor.state() !== 'running' && actor.state() !== 'starting') throw endedError();
       actor.send({ type: 'steer', text });
     },
-    approve: (call, comment) => decide(call, { approved: true, ...(comment === undefined ? {} : { comment }) }),
-    deny: (call, comment) => decide(call, { approved: false, ...(comment === undefined ? {} : { comment }) }),
-    used: () => ({ tokens: budget.usedTokens(), cost: budget.usedCost() }),
+    waiting: parts.approvals.waiting,
+    approve: (call, options) => decide(call, true, options),
+    deny: (call, options) => decide(call, false, options),
+    followUp: (text, options = {}) => parts.followUp(text, options),
+    children: () => [...parts.children],
+    state: parts.state,
+    used: parts.used,
   };
 }

@@ -11,22 +11,41 @@ export interface RunLog {
    * what happened, then live, no gap, no repeat.
    */
   read(options?: { readonly from?: number }): AsyncGenerator<Envelope, void, undefined>;
-  /** No event of this run follows. */
+  /** No event follows until the run goes on. */
   end(): void;
+  /** The run goes on: events are collected again, numbered after those before. */
+  reopen(): void;
 }
 
 /** Starts collecting at once. */
 export function createRunLog(bus: Bus, run: RunId): RunLog {
   const numbered: Envelope[] = [];
-  const ended = new AbortController();
-  const firstSequence = bus.lastSequence(run) + 1;
-  const off = bus.on({ run }, (envelope) => {
-    if (envelope.seq !== undefined) numbered.push(envelope);
-  });
+  let session = open();
 
-  /** Numbered events from a sequence number on; they lie in order without gaps. */
+  function open(): { readonly signal: AbortSignal; end(): void } {
+    const ended = new AbortController();
+    const off = bus.on({ run }, (envelope) => {
+      if (envelope.seq !== undefined) numbered.push(envelope);
+    });
+    return {
+      signal: ended.signal,
+      end() {
+        off();
+        ended.abort();
+      },
+    };
+  }
+
+  /** Numbered events from a sequence number on. */
   function since(sequence: number): readonly Envelope[] {
-    return numbered.slice(Math.max(0, sequence - firstSequence));
+    let low = 0;
+    let high = numbered.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((numbered[middle]?.seq ?? 0) < sequence) low = middle + 1;
+      else high = middle;
+    }
+    return low === 0 ? numbered : numbered.slice(low);
   }
 
   async function* read(options: { readonly from?: number } = {}): AsyncGenerator<Envelope, void, undefined> {
@@ -35,8 +54,8 @@ export function createRunLog(bus: Bus, run: RunId): RunLog {
       throw new EngineError('invalid_request', `events({from}) takes an event number from 1 on, not ${from}`);
     }
     // why: subscribed before the past is read, so nothing falls between
-    await using stream = bus.stream({ run, signal: ended.signal });
-    let next = from ?? firstSequence + numbered.length;
+    await using stream = bus.stream({ run, signal: session.signal });
+    let next = from ?? (numbered.at(-1)?.seq ?? 0) + 1;
     function* past(): Generator<Envelope, void, undefined> {
       for (const envelope of since(next)) {
         next = (envelope.seq ?? next) + 1;
@@ -57,9 +76,10 @@ export function createRunLog(bus: Bus, run: RunId): RunLog {
 
   return {
     read,
-    end() {
-      off();
-      ended.abort();
+    end: () => session.end(),
+    reopen() {
+      bus.resumeSequence(run, numbered.at(-1)?.seq ?? 0);
+      session = open();
     },
   };
 }

@@ -1,33 +1,31 @@
 import type { Supervisor } from '../actors/supervisor.ts';
-import type { ModelPrice } from '../agent/budget.ts';
+import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Hooks } from '../bus/hooks.ts';
 import type { AgentSpec } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import type { NewId } from '../protocol/ids.ts';
+import type { CallId, NewId, RunId } from '../protocol/ids.ts';
 import type { Json, JsonObject } from '../protocol/json.ts';
-import type { Provider, ProviderRef } from '../protocol/model.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Permissions } from '../protocol/tool.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { Rules } from '../tools/rules.ts';
 import type { RunMode, RunResult } from '../workers/execute-run.ts';
 import type { RunPool } from '../workers/run-pool.ts';
-import type { RunLimits, RunOptions } from './options.ts';
+import type { Admission } from './admission.ts';
+import type { AgentRegistry } from './agents.ts';
+import type { ChosenModel } from './chosen-model.ts';
+import type { ResolvedLimits, RunLimits, RunOptions } from './options.ts';
+import type { Placements } from './placement.ts';
 import type { RunHandle } from './run-handle.ts';
-
-/** A provider chosen for a run, and the model id it is asked for (may be empty). */
-export interface ChosenModel {
-  readonly provider: Provider;
-  readonly model: string;
-  readonly contextWindow?: number | undefined;
-  /** The provider as data, for another thread; absent when it was given as an object. */
-  readonly ref: ProviderRef | undefined;
-}
+import type { RunLog } from './run-log.ts';
 
 export interface RunsDeps {
   readonly bus: Bus;
   readonly hooks: Hooks;
   readonly tools: ToolRegistry;
+  readonly agents: AgentRegistry;
   readonly supervisor: Supervisor;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -36,10 +34,11 @@ export interface RunsDeps {
   /** Weaker sources of limits, the strongest first. */
   readonly limits: readonly RunLimits[];
   readonly permissions: Partial<Permissions>;
-  readonly defaults: Pick<RunOptions, 'approver' | 'budget' | 'placement'>;
+  readonly rules: readonly Rules[];
+  readonly defaults: Pick<RunOptions, 'approver' | 'budget'>;
   readonly runPool: RunPool;
-  /** Whether placement `auto` sends a run to a thread now. */
-  shouldLeaveMainThread(): boolean;
+  readonly admission: Admission;
+  readonly placements: Placements;
   chooseModel(spec: AgentSpec, options: RunOptions): ChosenModel;
   priceOf(model: string): ModelPrice | undefined;
 }
@@ -52,6 +51,33 @@ export interface RunRequest {
   /** Structured runs: the check, and the schema for providers that know JSON schemas themselves. */
   readonly checkDocument?: (document: Json) => Promise<OutputCheck<unknown>>;
   readonly responseSchema?: JsonObject | undefined;
+  /** The run and call that asked for this one. */
+  readonly parent?: { readonly run: ActiveRun; readonly call: CallId };
+  /** What a follow-up continues. */
+  readonly earlier?: EarlierSession;
+}
+
+/** A run that has ended and goes on. */
+export interface EarlierSession {
+  readonly run: RunId;
+  readonly log: RunLog;
+  readonly history: readonly Message[];
+  /** What it used. */
+  readonly tokens: number;
+  readonly cost: number;
+  readonly activeMs: number;
+}
+
+/** A run that has not ended, as other parts of the engine see it. */
+export interface ActiveRun {
+  readonly handle: RunHandle;
+  readonly request: RunRequest;
+  readonly limits: ResolvedLimits;
+  /** How many runs it is below one that a caller started. */
+  readonly depth: number;
+  /** Absent while it waits for its turn. */
+  budget(): Budget | undefined;
+  addChild(child: RunHandle): void;
 }
 
 export interface StartedRun {

@@ -1,35 +1,42 @@
-import { type Budget, type BudgetLimits, createBudget, type ModelPrice } from '../agent/budget.ts';
+import { createBudget, type ModelPrice } from '../agent/budget.ts';
 import type { RunSettings } from '../agent/ports.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { type Tool, toToolSpec } from '../protocol/tool.ts';
+import type { ChosenModel } from './chosen-model.ts';
 import type { RunOptions, ResolvedLimits } from './options.ts';
-import type { ChosenModel, RunRequest, RunsDeps } from './run-request.ts';
+import type { RunRequest, RunsDeps } from './run-request.ts';
 
-/** What a run's budget is made from, as data. */
-export interface BudgetPlan {
-  readonly limits: BudgetLimits;
-  readonly price: ModelPrice | undefined;
-}
-
-/** The run's own limits over the engine's. A cost limit without a known price is not enforced, which is said once. */
-export function planBudget(run: RunId, options: RunOptions, chosen: ChosenModel, deps: RunsDeps): BudgetPlan {
-  const limits = { ...deps.defaults.budget, ...options.budget };
+/** What the tokens of a run cost; a cost limit without a known price is not enforced, which is said. */
+export function findPrice(
+  run: RunId,
+  options: RunOptions,
+  chosen: ChosenModel,
+  deps: RunsDeps,
+): ModelPrice | undefined {
   const model = modelShown(chosen);
   const price = deps.priceOf(model);
-  if (limits.maxCost !== undefined && price === undefined) {
+  const maxCost = options.budget?.maxCost ?? deps.defaults.budget?.maxCost;
+  if (maxCost !== undefined && price === undefined) {
     deps.logger.warn(`no price is known for model \`${model}\`: the cost budget is not enforced`, { run });
   }
-  return { limits, price };
+  return price;
 }
 
-export function openBudget(plan: BudgetPlan, deps: RunsDeps): Budget {
-  return createBudget(plan.limits, { clock: deps.clock, price: plan.price });
+/**
+ * The run's own limits over the engine's; its time begins now. A child's budget is part of its parent's, whose limits hold
+ * for both, so the engine's own count once.
+ */
+export function openBudget({ options, parent, earlier }: RunRequest, price: ModelPrice | undefined, deps: RunsDeps) {
+  const limits = parent === undefined ? { ...deps.defaults.budget, ...options.budget } : { ...options.budget };
+  const used =
+    earlier === undefined ? {} : { usedTokens: earlier.tokens, usedCost: earlier.cost, elapsedMs: earlier.activeMs };
+  return createBudget({ ...limits, ...used }, { clock: deps.clock, price, parent: parent?.run.budget() });
 }
 
 /** The settings of the loop: plain data. */
 export function toRunSettings(
   run: RunId,
-  { spec, options, responseSchema }: RunRequest,
+  { spec, options, parent, responseSchema }: RunRequest,
   offered: readonly Tool[],
   chosen: ChosenModel,
   limits: ResolvedLimits,
@@ -51,6 +58,7 @@ export function toRunSettings(
     task: options.task,
     subtask: options.subtask ?? null,
     vars: options.vars ?? {},
+    ...(parent === undefined ? {} : { parent: { run: parent.run.handle.id, call: parent.call } }),
     ...(responseSchema !== undefined && hasNativeSchema ? { responseSchema } : {}),
     ...(compaction === undefined
       ? {}

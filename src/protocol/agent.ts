@@ -27,6 +27,10 @@ export interface AgentSpec {
   readonly structured_output: boolean;
   /** Output budget per step, in tokens. */
   readonly max_tokens: number;
+  /** Roles it may give tasks to: each is offered as a tool of that name whose calls are child runs. */
+  readonly delegates?: readonly string[];
+  /** Roles it may hand its conversation to with the tool `hand_off`; the caller acts on it. */
+  readonly handoffs?: readonly string[];
 }
 
 /** What `defineAgent` takes: the two required fields, everything else by default. */
@@ -44,6 +48,8 @@ export function defineAgent(input: AgentInput): AgentSpec {
     max_steps: input.max_steps ?? 200,
     structured_output: input.structured_output ?? false,
     max_tokens: input.max_tokens ?? 8192,
+    ...(input.delegates === undefined ? {} : { delegates: input.delegates }),
+    ...(input.handoffs === undefined ? {} : { handoffs: input.handoffs }),
   };
 }
 
@@ -75,6 +81,13 @@ export type AgentStop =
   | { readonly reason: 'cancelled'; readonly cause?: CancelCause }
   | { readonly reason: 'error'; readonly kind: ErrorKind; readonly message: string; readonly code?: ErrorCode };
 
+/** An agent's wish that another one goes on. The engine never switches agents by itself. */
+export interface Handoff {
+  readonly role: string;
+  /** What the next agent has to know. */
+  readonly message: string;
+}
+
 export interface AgentOutcome {
   readonly role: string;
   readonly stop: AgentStop;
@@ -86,6 +99,8 @@ export interface AgentOutcome {
   readonly usage: Usage;
   /** Tokens of repair and summary calls: counted by budgets, never in `usage`. */
   readonly aux_usage?: Usage;
+  /** Present when the run ended because the agent handed off. */
+  readonly handoff?: Handoff;
 }
 
 /** What a run is about, for prompt variables and `augment_prompt`. */

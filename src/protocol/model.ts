@@ -91,6 +91,15 @@ export interface ProviderRef {
   readonly name: string;
   readonly kind: string;
   readonly options: { readonly [key: string]: Json | undefined };
+  /** Where another thread finds the kind when it is not a built-in one. */
+  readonly module?: ProviderModule;
+}
+
+/** An export of a module that holds a provider kind. */
+export interface ProviderModule {
+  /** File URL (`import.meta.url` of the module). */
+  readonly url: string;
+  readonly export: string;
 }
 
 /** `provider/model`; see agent-runtime section 1, ModelRef. */

@@ -1,10 +1,11 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
+import type { CompletionRequest, Provider, ProviderModule, ProviderRef } from '../protocol/model.ts';
 import { anthropicExtraFrom, createAnthropicProvider } from './anthropic.ts';
 import type { Fetch } from './http.ts';
 import { createOllamaProvider, createOpenaiProvider } from './openai.ts';
+import { openReplay } from './replay.ts';
 import { createScriptedProvider } from './scripted.ts';
 import { parseProviderSettings, type ProviderSettings } from './settings.ts';
 
@@ -27,6 +28,8 @@ export interface ProviderKind {
   readonly keyVariable?: string;
   /** Keys of its table besides those that every kind knows. */
   readonly ownKeys?: readonly string[];
+  /** Where a run thread finds a kind that is not built in; without it, runs with such providers stay on the main thread. */
+  readonly module?: ProviderModule;
   /** Options of `extra` that the environment gives when the table does not; a thread has no environment of its own. */
   extraFrom?(env: ProviderDeps['env']): JsonObject;
   /** @throws EngineError `config` for settings it cannot work with; does no I/O */
@@ -39,6 +42,7 @@ export const providerKinds: ReadonlyMap<string, ProviderKind> = new Map<string, 
   ['openai', { keyVariable: 'OPENAI_API_KEY', open: createOpenaiProvider }],
   ['ollama', { open: createOllamaProvider }],
   ['mock', { ownKeys: ['script', 'stream_words', 'supports_json_schema'], open: openMock }],
+  ['replay', { ownKeys: ['recording', 'skip'], open: openReplay }],
 ]);
 
 /**

@@ -1,7 +1,7 @@
 import { EngineError } from '../protocol/error.ts';
 import type { Json } from '../protocol/json.ts';
 import { type ModelRef, parseModelRef, type Provider, type ProviderRef } from '../protocol/model.ts';
-import { findKind, openProvider, type ProviderDeps } from './provider.ts';
+import { findKind, openProvider, type ProviderDeps, providerKinds } from './provider.ts';
 import { parseProviderSettings, type ProviderSettings, resolveApiKey } from './settings.ts';
 
 /** A `[providers.<name>]` table. */
@@ -121,9 +121,19 @@ function createEntry(name: string, table: ProviderTable, deps: ProviderDeps): En
     provider: () => (opened ??= openProvider({ name, kind: kindName, options }, deps)),
     // why: the environment of this process is not the thread's to read, so the key travels with the job that needs it
     ref: () => {
+      // a provider that knows itself as data also knows how far it is
+      const own = opened?.ref?.();
+      if (own !== undefined) return own;
+      const isBuiltIn = providerKinds.get(kindName) === kind;
+      if (!isBuiltIn && kind.module === undefined) return undefined;
       const key = resolveApiKey(settings, deps.env);
       const extra = { ...kind.extraFrom?.(deps.env), ...settings.extra };
-      return { name, kind: kindName, options: { ...options, extra, ...(key === undefined ? {} : { api_key: key }) } };
+      return {
+        name,
+        kind: kindName,
+        options: { ...options, extra, ...(key === undefined ? {} : { api_key: key }) },
+        ...(kind.module === undefined ? {} : { module: kind.module }),
+      };
     },
   };
 }

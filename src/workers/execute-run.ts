@@ -31,7 +31,7 @@ export interface RunJob {
 export interface RunPorts extends AgentPorts {
   /** Checks a document against the schema of a structured run, which never leaves the main thread. */
   checkDocument(document: Json): Promise<OutputCheck<unknown>>;
-  readonly logger: Pick<Logger, 'warn'>;
+  readonly logger: Logger;
 }
 
 /** Plain data: an error is in its wire form. */

@@ -1,159 +1,220 @@
-import { expose } from 'comlink';
 import { availableParallelism } from 'node:os';
-import { MessageChannel } from 'node:worker_threads';
+import type { EventLoopUtilization } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import type { Budget, BudgetLimits, ModelPrice } from '../agent/budget.ts';
-import type { RunControl } from '../agent/ports.ts';
-import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
+import { EngineError, fromWireError, isEngineError, messageOf } from '../protocol/error.ts';
 import type { Logger } from '../protocol/deps.ts';
-import type { CompletionRequest, ProviderRef } from '../protocol/model.ts';
+import { maxTimerMs } from '../protocol/signal.ts';
 import { workerEntry } from './entry.ts';
-import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
-import {
-  isOutsideCalls,
-  type PortAnswer,
-  type RunControlMessage,
-  type RunPort,
-  type RunReport,
-  type RunThreadJob,
-  type RunThreadResult,
-  toEndpoint,
-} from './run-port.ts';
+import type { RunResult } from './execute-run.ts';
+import { createFairQueue } from './fair-queue.ts';
+import { type OpenRunLink, openRunLink, type RunLink, type ThreadRun, toThreadError } from './run-link.ts';
+import type { LateError, RunThreadJob, RunThreadResult } from './run-port.ts';
+import { chooseThread } from './thread-choice.ts';
 
 export interface RunPoolOptions {
-  /** Threads at most. Default: the cores this process may use. */
+  /** Threads at most; each starts when all others have a run. Default: the cores this process may use. */
   readonly threads?: number | undefined;
-  /** Runs that share a thread. A dying thread ends all of its runs. Default 16. */
+  /** Runs that share a thread; more wait. A dying thread ends all of its runs. Default 256. */
   readonly runsPerThread?: number | undefined;
+  /** Heap of a thread in MiB; a thread that needs more dies. Default: what Node gives a thread. */
+  readonly heapMb?: number | undefined;
+  /** How long a thread may leave a hard cancel unread before it is ended, in milliseconds. Default 10 000. */
+  readonly unresponsiveMs?: number | undefined;
   readonly logger: Logger;
 }
 
-/** A run to execute in a thread. */
-export interface ThreadRun {
-  readonly job: RunJob;
-  readonly provider: ProviderRef;
-  readonly budget: BudgetLimits;
-  readonly price: ModelPrice | undefined;
-  /** The main thread's count of what the run uses. */
-  readonly counted: Budget;
-  readonly control: RunControl;
-  readonly ports: RunPorts;
-  /** Sees each model request before it is made. */
-  onRequest?: ((request: CompletionRequest) => void | Promise<void>) | undefined;
-  /** Tells when a cooperative stop was asked for, and each text that joins. */
-  onControl(send: (message: RunControlMessage) => void): void;
+export interface RunPoolStats {
+  /** Runs in threads. */
+  readonly running: number;
+  /** Runs that wait for room in a thread. */
+  readonly queued: number;
+  readonly threads: readonly RunThreadStats[];
+}
+
+export interface RunThreadStats {
+  /** The number Node gives the thread. */
+  readonly thread: number;
+  readonly runs: number;
+  /** Share of the time its event loop was busy since the last time these figures were asked for, 0 to 1. */
+  readonly utilization: number;
 }
 
 export interface RunPool {
-  /** @throws EngineError code `worker_exited` when the thread ended before the run did, or what the run rejected with */
+  /**
+   * @throws EngineError code `worker_exited` when the thread ended before the run did, `engine_closed` after `close`, or
+   * what the run rejected with
+   */
   execute(run: ThreadRun): Promise<RunResult>;
-  stats(): { readonly threads: number; readonly running: number; readonly queued: number };
+  stats(): RunPoolStats;
+  /** Ends the threads and with them what runs there. A second call joins the first. */
   close(): Promise<void>;
 }
+
+/** See docs/adr/0015: measured, beyond it a thread gains nothing. */
+export const defaultRunsPerThread = 256;
 
 /** Threads start at the first run. */
 export function createRunPool(options: RunPoolOptions): RunPool {
   const threads = Math.max(1, options.threads ?? availableParallelism());
-  const runsPerThread = Math.max(1, options.runsPerThread ?? 16);
+  const capacity = threads * Math.max(1, options.runsPerThread ?? defaultRunsPerThread);
+  const waiting = createFairQueue<() => void>();
+  const links = new Set<RunLink>();
+  const utilizations = new WeakMap<Worker, EventLoopUtilization>();
   let pool: Piscina<RunThreadJob, RunThreadResult> | undefined;
-  let running = 0;
+  let taken = 0;
+  let closing: Promise<void> | undefined;
 
   function open(): Piscina<RunThreadJob, RunThreadResult> {
     const opened = new Piscina<RunThreadJob, RunThreadResult>({
       ...workerEntry('run-worker'),
       minThreads: 1,
       maxThreads: threads,
-      concurrentTasksPerWorker: runsPerThread,
+      // why: how many runs a thread takes is counted here, so that waiting runs take turns
+      concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
+      loadBalancer: chooseThread(threads),
       // why: with the default, an idle worker does not hear the ports that live in it
       atomics: 'disabled',
       idleTimeout: 10_000,
+      recordTiming: false,
+      ...(options.heapMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: options.heapMb } }),
     });
     // why: an unheard pool error would end the process; each run settles by its own promise
-    opened.on('error', (error: unknown) =>
-      options.logger.error(`run thread: ${messageOf(error)}`, { target: 'vibe::workers' }),
-    );
+    opened.on('error', (error: unknown) => options.logger.error(`run thread: ${messageOf(error)}`, target));
+    opened.on('message', (message: LateError) => {
+      options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
+    });
     return opened;
   }
 
   async function execute(run: ThreadRun): Promise<RunResult> {
-    pool ??= open();
-    const { port1: port, port2: remote } = new MessageChannel();
-    let end: () => void = () => {};
-    const ended = new Promise<void>((resolve) => (end = resolve));
-    port.on('message', (message: unknown) => {
-      if (isOutsideCalls(message) && 'report' in message) receive(run, message, end);
-    });
-    port.on('close', () => end());
-    expose(toPort(run), toEndpoint(port));
-    const send = (message: RunControlMessage): void => port.postMessage(message);
-    const onAbort = (): void => send({ control: 'cancel', mode: 'hard' });
-    run.control.signal.addEventListener('abort', onAbort, { once: true });
-    run.onControl(send);
-    running += 1;
+    await takePlace(run);
     try {
-      const thread: RunThreadJob = {
-        job: run.job,
-        provider: run.provider,
-        budget: run.budget,
-        price: run.price,
-        observesRequests: run.onRequest !== undefined,
-        isCancelled: run.control.signal.aborted,
-        port: remote,
-      };
-      const answer = await pool.run(thread, { transferList: [remote] }).catch((error: unknown) => {
-        throw toExited(error);
-      });
-      await ended; // the last events travel on the port, the result does not
-      if (answer.ok) return answer.result;
-      throw fromWireError(answer.error);
+      for (let attempt = 1; ; attempt += 1) {
+        if (closing !== undefined) throw closedError();
+        const { begun, result } = executeLinked(run);
+        try {
+          return await result;
+        } catch (error) {
+          // why: what never began has done nothing, so another thread may try; a file that cannot be loaded never will
+          if (begun() || !isThreadError(error) || attempt >= maxAttempts) throw error;
+          await sleep(retryDelayMs * 2 ** (attempt - 1));
+        }
+      }
     } finally {
-      running -= 1;
-      run.control.signal.removeEventListener('abort', onAbort);
-      port.close();
+      leavePlace();
     }
+  }
+
+  /** Waits for room. A run that is cancelled goes on at once: it has nothing left to do there. */
+  async function takePlace(run: ThreadRun): Promise<void> {
+    if (taken < capacity || closing !== undefined) {
+      taken += 1;
+      return;
+    }
+    const { signal } = run.control;
+    await new Promise<void>((resolve) => {
+      const start = (): void => {
+        signal.removeEventListener('abort', onAbort);
+        taken += 1;
+        resolve();
+      };
+      const onAbort = (): void => {
+        if (waiting.remove(run.tenant, start)) start();
+      };
+      waiting.push(run.tenant, start);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  function leavePlace(): void {
+    taken -= 1;
+    while (taken < capacity && waiting.size > 0) waiting.shift()?.();
+  }
+
+  function executeLinked(run: ThreadRun): { begun(): boolean; readonly result: Promise<RunResult> } {
+    let watch: NodeJS.Timeout | undefined;
+    const link = openRunLink(run, () => {
+      watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
+    });
+    links.add(link);
+    const result = followLink(link).finally(() => {
+      clearTimeout(watch);
+      links.delete(link);
+      link.close();
+    });
+    return { begun: () => link.thread() !== undefined, result };
+  }
+
+  async function followLink(link: OpenRunLink): Promise<RunResult> {
+    pool ??= open();
+    const answer = await pool.run(link.job, { transferList: [link.transfer] }).catch((error: unknown) => {
+      throw toThreadError(error);
+    });
+    await link.ended; // the last events travel on the port, the answer does not
+    const failure = link.failure();
+    if (failure !== undefined) throw failure;
+    if (!answer.ok) throw fromWireError(answer.error);
+    return link.accept(answer.result, answer.signedThinking);
+  }
+
+  /** A thread that does not even read its messages is stuck in a computation; only its end ends the run. */
+  function endUnresponsive(link: RunLink): void {
+    if (link.hasHeardCancel() !== false) return;
+    const thread = link.thread();
+    const worker = pool?.threads.find(({ threadId }) => threadId === thread);
+    if (worker === undefined) return;
+    options.logger.error('a run thread did not answer to a cancel and is ended with all of its runs', {
+      ...target,
+      thread,
+    });
+    void worker.terminate(); // its end is heard by the pool
+  }
+
+  function utilizationOf(worker: Worker): number {
+    const last = utilizations.get(worker);
+    const now = worker.performance.eventLoopUtilization();
+    utilizations.set(worker, now);
+    return last === undefined ? now.utilization : worker.performance.eventLoopUtilization(now, last).utilization;
+  }
+
+  async function close(): Promise<void> {
+    for (const start of waiting.drain()) start();
+    const closed = pool;
+    pool = undefined;
+    await closed?.destroy();
   }
 
   return {
     execute,
-    stats: () => ({ threads: pool?.threads.length ?? 0, running, queued: pool?.queueSize ?? 0 }),
-    async close() {
-      const closing = pool;
-      pool = undefined;
-      await closing?.destroy();
+    stats() {
+      const runs = new Map<number | undefined, number>();
+      for (const link of links) runs.set(link.thread(), (runs.get(link.thread()) ?? 0) + 1);
+      return {
+        running: taken,
+        queued: waiting.size,
+        threads: (pool?.threads ?? []).map((worker) => ({
+          thread: worker.threadId,
+          runs: runs.get(worker.threadId) ?? 0,
+          utilization: Number(utilizationOf(worker).toFixed(3)),
+        })),
+      };
     },
+    close: () => (closing ??= close()),
   };
 }
 
-function receive(run: ThreadRun, report: RunReport, end: () => void): void {
-  for (const usage of report.usage) run.counted.add(usage);
-  for (const event of report.events) run.ports.publish(event);
-  for (const { message, fields } of report.warnings) run.ports.logger.warn(message, fields);
-  if (report.isLast) end();
+/** A thread that cannot start, or ends before it begins a run (reliability WK4). */
+const maxAttempts = 3;
+const retryDelayMs = 100;
+
+function isThreadError(error: unknown): boolean {
+  return isEngineError(error) && error.code === 'worker_exited';
 }
 
-function toPort(run: ThreadRun): RunPort {
-  const { ports } = run;
-  return {
-    callTool: (call) => ports.callTool(call),
-    augmentPrompt: (role, task) => answer(() => ports.augmentPrompt(role, task)),
-    checkDocument: (document) => answer(() => ports.checkDocument(document)),
-    async observeRequest(request) {
-      await run.onRequest?.({ ...request, signal: run.control.signal });
-    },
-  };
-}
+const target = { target: 'vibe::workers' };
 
-async function answer<T>(work: () => Promise<T>): Promise<PortAnswer<T>> {
-  try {
-    return { ok: true, value: await work() };
-  } catch (error) {
-    return { ok: false, error: toWireError(error) };
-  }
-}
-
-function toExited(error: unknown): EngineError {
-  return new EngineError('other', `the thread of the run ended: ${messageOf(error)}`, {
-    code: 'worker_exited',
-    cause: error,
-  });
+function closedError(): EngineError {
+  return new EngineError('other', 'the pool of run threads is closed', { code: 'engine_closed' });
 }

@@ -1,15 +1,15 @@
 import type { Endpoint } from 'comlink';
 import type { MessagePort } from 'node:worker_threads';
-import type { BudgetLimits, ModelPrice } from '../agent/budget.ts';
+import type { BudgetLimits, BudgetStop, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
 import type { ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { CancelMode, TaskInfo } from '../protocol/agent.ts';
-import type { LogFields } from '../protocol/deps.ts';
+import type { LogFields, LogLevel } from '../protocol/deps.ts';
 import type { WireError } from '../protocol/error.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ToolUseBlock, Usage } from '../protocol/message.ts';
-import type { CompletionRequest, ProviderRef } from '../protocol/model.ts';
+import type { CompletionRequest, ProviderRef, SignedThinking } from '../protocol/model.ts';
 import type { RunJob, RunResult } from './execute-run.ts';
 
 /** A run as it is posted to its thread; the port is transferred with it. */
@@ -20,13 +20,20 @@ export interface RunThreadJob {
   readonly price: ModelPrice | undefined;
   /** Show each model request to the main thread before it is made. */
   readonly observesRequests: boolean;
-  /** The run was told to end before it began. */
-  readonly isCancelled: boolean;
+  /** How the run was told to end before it began. */
+  readonly cancelled: CancelMode | undefined;
+  /** What the provider on the main thread remembers of the turns in the job's history. */
+  readonly signedThinking: SignedThinkingEntries;
+  /** One number in shared memory: how many reports the main thread has read. */
+  readonly read: Int32Array;
   readonly port: MessagePort;
 }
 
+/** Signed thinking by the id of the first call of its turn. */
+export type SignedThinkingEntries = readonly (readonly [firstCallId: string, thinking: SignedThinking])[];
+
 export type RunThreadResult =
-  | { readonly ok: true; readonly result: RunResult }
+  | { readonly ok: true; readonly result: RunResult; readonly signedThinking: SignedThinkingEntries }
   | { readonly ok: false; readonly error: WireError };
 
 /** A promise cannot carry an error's code across, so what may fail answers with one or the other. */
@@ -45,17 +52,33 @@ export interface RunPort {
 /** From the main thread to the run, outside the calls. */
 export type RunControlMessage =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
-  | { readonly control: 'steer'; readonly text: string };
+  | { readonly control: 'steer'; readonly text: string }
+  /** A budget the run shares with others is used up. */
+  | { readonly control: 'spent'; readonly stop: BudgetStop };
 
 /** From the run to the main thread, outside the calls: one array for all that happened since the last. */
 export interface RunReport {
   readonly report: true;
+  /** The number Node gives the thread. */
+  readonly thread: number;
   readonly events: readonly BusEvent[];
   /** What the budget counted since the last report. */
   readonly usage: readonly Usage[];
-  readonly warnings: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
+  readonly logs: readonly RunLogLine[];
   /** Nothing follows. */
   readonly isLast: boolean;
+}
+
+export interface RunLogLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  /** Only what can be cloned. */
+  readonly fields: LogFields | undefined;
+}
+
+/** From a thread, outside all runs: an error that nobody waited for. */
+export interface LateError {
+  readonly lateError: string;
 }
 
 /** The control and report messages; everything else on the port is a call. */

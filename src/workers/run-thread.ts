@@ -1,79 +1,45 @@
-import { wrap, releaseProxy } from 'comlink';
-import { createBudget } from '../agent/budget.ts';
+import { releaseProxy, type Remote, wrap } from 'comlink';
+import { threadId } from 'node:worker_threads';
+import { type BudgetStop, createBudget } from '../agent/budget.ts';
 import type { RunControl } from '../agent/ports.ts';
-import type { BusEvent } from '../bus/events.ts';
-import { silentLogger } from '../protocol/deps.ts';
-import { EngineError, fromWireError, toWireError } from '../protocol/error.ts';
-import type { Usage } from '../protocol/message.ts';
-import type { Provider } from '../protocol/model.ts';
+import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
+import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import { systemClock } from '../protocol/signal.ts';
-import { openProvider } from '../providers/provider.ts';
+import { openProvider, type ProviderDeps, type ProviderKind } from '../providers/provider.ts';
 import { executeRun, type RunPorts } from './execute-run.ts';
 import {
   isOutsideCalls,
   type PortAnswer,
+  type RunControlMessage,
   type RunPort,
-  type RunReport,
   type RunThreadJob,
   type RunThreadResult,
   toEndpoint,
 } from './run-port.ts';
+import { collectSignedThinking } from './run-thinking.ts';
+import { createRunReporter, type RunReporter } from './run-reporter.ts';
+import { importUrl } from './tool-module.ts';
 
 /** The thread's side of one run: the loop and the provider work here, everything else is asked of the main thread. */
 export async function executeInThread(thread: RunThreadJob): Promise<RunThreadResult> {
   const { port, job } = thread;
   const remote = wrap<RunPort>(toEndpoint(port));
-  const reports = createReporter((report) => port.postMessage(report));
-  const cancel = new AbortController();
-  const abort = (): void => cancel.abort(new EngineError('cancelled', 'the run was cancelled'));
-  const steering: string[] = [];
-  let isStopRequested = thread.isCancelled;
-  if (thread.isCancelled) abort();
-  port.on('message', (message: unknown) => {
-    if (!isOutsideCalls(message) || !('control' in message)) return;
-    if (message.control === 'steer') steering.push(message.text);
-    else {
-      isStopRequested = true;
-      if (message.mode === 'hard') abort();
-    }
+  const reports = createRunReporter({
+    thread: threadId,
+    read: thread.read,
+    post: (report) => port.postMessage(report),
   });
-
-  const provider = openThreadProvider(thread);
-  const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
-  const control: RunControl = {
-    signal: cancel.signal,
-    isStopRequested: () => isStopRequested,
-    cause: () => undefined,
-    budget: {
-      ...budget,
-      add(usage) {
-        budget.add(usage);
-        reports.usage(usage);
-      },
-    },
-  };
-  const ports: RunPorts = {
-    async complete(request, onDelta) {
-      if (thread.observesRequests) await remote.observeRequest({ ...request, signal: undefined } as never);
-      return await provider.completeStreaming(request, onDelta);
-    },
-    async completeAux(request) {
-      if (thread.observesRequests) await remote.observeRequest({ ...request, signal: undefined } as never);
-      return await provider.complete(request);
-    },
-    async callTool(call) {
-      reports.flush();
-      return await remote.callTool(call);
-    },
-    augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(role, task)),
-    checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
-    publish: (event) => reports.event(event),
-    takeSteering: () => steering.splice(0),
-    clock: systemClock,
-    logger: { warn: (message, fields) => reports.warning(message, fields) },
-  };
+  const inbox = createInbox(thread, reports);
+  port.on('message', (message: unknown) => {
+    if (isOutsideCalls(message) && 'control' in message) inbox.receive(message);
+  });
+  reports.acknowledge();
   try {
-    return { ok: true, result: await executeRun(job, control, ports) };
+    const provider = await openThreadProvider(thread.provider, reports);
+    for (const [call, thinking] of thread.signedThinking) provider.signedThinking?.set(call, thinking);
+    const ports = toPorts(thread, remote, provider, reports, inbox);
+    const result = await executeRun(job, inbox.control, ports);
+    return { ok: true, result, signedThinking: collectSignedThinking(provider, result.outcome.messages) };
   } catch (error) {
     return { ok: false, error: toWireError(error) };
   } finally {
@@ -83,60 +49,120 @@ export async function executeInThread(thread: RunThreadJob): Promise<RunThreadRe
   }
 }
 
-function openThreadProvider(thread: RunThreadJob): Provider {
-  // why: the key travels in the reference, so the thread needs no environment
-  return openProvider(thread.provider, {
+/** What the main thread told the run, as the loop asks for it. */
+interface Inbox {
+  readonly control: RunControl;
+  takeSteering(): readonly string[];
+  receive(message: RunControlMessage): void;
+}
+
+function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
+  const cancel = new AbortController();
+  const steering: string[] = [];
+  const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
+  let isStopRequested = false;
+  let spent: BudgetStop | undefined;
+
+  function receive(message: RunControlMessage): void {
+    switch (message.control) {
+      case 'steer':
+        steering.push(message.text);
+        return;
+      case 'spent':
+        spent ??= message.stop;
+        return;
+      case 'cancel':
+        isStopRequested = true;
+        if (message.mode !== 'hard') return;
+        cancel.abort(new EngineError('cancelled', 'the run was cancelled'));
+        reports.acknowledge();
+    }
+  }
+
+  if (thread.cancelled !== undefined) receive({ control: 'cancel', mode: thread.cancelled });
+  return {
+    control: {
+      signal: cancel.signal,
+      isStopRequested: () => isStopRequested,
+      cause: () => undefined,
+      budget: {
+        ...budget,
+        add(usage) {
+          budget.add(usage);
+          reports.usage(usage);
+        },
+        exceeded: () => spent ?? budget.exceeded(),
+      },
+    },
+    takeSteering: () => steering.splice(0),
+    receive,
+  };
+}
+
+function toPorts(
+  thread: RunThreadJob,
+  remote: Remote<RunPort>,
+  provider: Provider,
+  reports: RunReporter,
+  inbox: Inbox,
+): RunPorts {
+  async function observe({ signal: _signal, ...request }: CompletionRequest): Promise<void> {
+    if (thread.observesRequests) await remote.observeRequest(request);
+  }
+
+  return {
+    async complete(request, onDelta) {
+      await observe(request);
+      return await provider.completeStreaming(request, onDelta);
+    },
+    async completeAux(request) {
+      await observe(request);
+      return await provider.complete(request);
+    },
+    async callTool(call) {
+      reports.flush();
+      return await remote.callTool(call);
+    },
+    augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(role, task)),
+    checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
+    publish: (event) => reports.event(event),
+    takeSteering: inbox.takeSteering,
+    clock: systemClock,
+    logger: reports.logger,
+  };
+}
+
+/** @throws EngineError `config` when the module of a kind cannot be loaded or holds none */
+async function openThreadProvider(ref: ProviderRef, reports: RunReporter): Promise<Provider> {
+  const deps: ProviderDeps = {
     fetch,
     clock: systemClock,
     random: Math.random,
+    // why: the key travels in the reference, so the thread needs no environment
     env: {},
-    logger: silentLogger,
-  });
+    logger: reports.logger,
+  };
+  if (ref.module === undefined) return openProvider(ref, deps);
+  return openProvider(ref, { ...deps, kinds: new Map([[ref.kind, await loadKind(ref.name, ref.module)]]) });
+}
+
+async function loadKind(name: string, { url, export: exported }: NonNullable<ProviderRef['module']>) {
+  let module: Record<string, unknown>;
+  try {
+    module = await importUrl(url);
+  } catch (cause) {
+    throw new EngineError('config', `provider \`${name}\`: cannot load ${url}: ${messageOf(cause)}`, { cause });
+  }
+  const kind = Object.hasOwn(module, exported) ? module[exported] : undefined;
+  if (isProviderKind(kind)) return kind;
+  throw new EngineError('config', `provider \`${name}\`: ${url} exports no provider kind \`${exported}\``);
+}
+
+function isProviderKind(value: unknown): value is ProviderKind {
+  return typeof value === 'object' && value !== null && 'open' in value && typeof value.open === 'function';
 }
 
 function unwrap<T>(answer: PortAnswer<T>): T {
   if (answer.ok) return answer.value;
   throw fromWireError(answer.error);
-}
-
-/** Collects what happens during one turn of the event loop into one message: the number of messages is what costs. */
-function createReporter(post: (report: RunReport) => void) {
-  let events: BusEvent[] = [];
-  let usage: Usage[] = [];
-  let warnings: RunReport['warnings'][number][] = [];
-  let isScheduled = false;
-
-  function send(isLast: boolean): void {
-    if (!isLast && events.length === 0 && usage.length === 0 && warnings.length === 0) return;
-    post({ report: true, events, usage, warnings, isLast });
-    events = [];
-    usage = [];
-    warnings = [];
-  }
-
-  function schedule(): void {
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      send(false);
-    });
-  }
-
-  return {
-    event(event: BusEvent): void {
-      events.push(event);
-      schedule();
-    },
-    usage(counted: Usage): void {
-      usage.push(counted);
-      schedule();
-    },
-    warning(message: string, fields: RunReport['warnings'][number]['fields']): void {
-      warnings.push({ message, fields });
-      schedule();
-    },
-    flush: () => send(false),
-    end: () => send(true),
-  };
 }

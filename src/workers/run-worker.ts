@@ -1,7 +1,17 @@
+import { parentPort } from 'node:worker_threads';
+import { describeError } from '../protocol/error.ts';
 import { executeInThread } from './run-thread.ts';
-import type { RunThreadJob, RunThreadResult } from './run-port.ts';
+import type { LateError, RunThreadJob, RunThreadResult } from './run-port.ts';
 
 /** Thread entry: one task is one run. */
 export default async function runWorker(job: RunThreadJob): Promise<RunThreadResult> {
   return await executeInThread(job);
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const report = (error: unknown): void => port.postMessage({ lateError: describeError(error) } satisfies LateError);
+  // why: by default an error nobody waits for would end the thread, and with it all runs that have nothing to do with it
+  process.on('uncaughtException', report);
+  process.on('unhandledRejection', report);
 }

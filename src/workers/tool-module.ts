@@ -30,13 +30,14 @@ export function createToolLoader(): LoadHandler {
 
 async function importModule(url: string): Promise<Record<string, unknown>> {
   try {
-    return await importAny(url);
+    return await importUrl(url);
   } catch (cause) {
     throw new EngineError('tool', `cannot load ${url}: ${messageOf(cause)}`, { cause });
   }
 }
 
-async function importAny(url: string): Promise<Record<string, unknown>> {
+/** Imports a module by URL, also TypeScript that runs from source. */
+export async function importUrl(url: string): Promise<Record<string, unknown>> {
   try {
     return (await import(url)) as Record<string, unknown>;
   } catch (error) {

@@ -129,6 +129,11 @@ export const exceptions: readonly { readonly file: string; readonly allows: stri
     allows,
     why: 'it is the program: the protocol is its standard output, and it ends when the host closes its input',
   })),
+  {
+    file: 'workers/run-worker.ts',
+    allows: 'process.on',
+    why: 'the process object of a thread is its own: an error nobody waits for must not end the runs of the thread',
+  },
   ...['process.on', 'process.exit', 'process.stdout'].map((allows) => ({
     file: 'workers/tool-worker.ts',
     allows,

@@ -1,0 +1,65 @@
+import { type AgentSpec, type Handoff } from '../protocol/agent.ts';
+import { EngineError } from '../protocol/error.ts';
+import type { Tool } from '../protocol/tool.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import { agentTool, bindAgentTool, isAgentTool, type StartChild } from './agent-tool.ts';
+import type { AgentRegistry } from './agents.ts';
+import { createHandOffTool, handOffName } from './hand-off.ts';
+
+export interface OfferDeps {
+  readonly tools: ToolRegistry;
+  readonly agents: AgentRegistry;
+}
+
+/** What one run gives its tools. */
+export interface OfferTo {
+  /** How many runs it is below one that a caller started. */
+  readonly depth: number;
+  readonly startChild: StartChild;
+  onHandoff(handoff: Handoff): void;
+}
+
+/**
+ * The tools a run is offered: those its agent selects, in registry order, then its delegates, then `hand_off`.
+ * @throws EngineError `config` when a delegate is unknown
+ */
+export function offerTools(spec: AgentSpec, deps: OfferDeps, run: OfferTo): readonly Tool[] {
+  const { delegates = [], handoffs } = spec;
+  const selected = deps.tools.resolve(spec.tools);
+  // why: most runs have no agents among their tools, and each copy of the list is memory per run
+  if (delegates.length === 0 && handoffs === undefined && !selected.some(isAgentTool)) return selected;
+  const own = delegates.map((role) => agentTool(delegateOf(role, spec, deps.agents)));
+  const names = new Set([...own.map((tool) => tool.name), ...(handoffs === undefined ? [] : [handOffName])]);
+  const bound = [...selected.filter((tool) => !names.has(tool.name)), ...own].map((tool) =>
+    isAgentTool(tool)
+      ? bindAgentTool(tool, isMutatingAgent(tool.agent, deps, new Set()), run.depth, run.startChild)
+      : tool,
+  );
+  return handoffs === undefined ? bound : [...bound, createHandOffTool(handoffs, deps.agents, run.onHandoff)];
+}
+
+/** @throws EngineError `config`, code `not_found`, for a delegate that is no registered agent */
+export function checkDelegates(spec: AgentSpec, agents: AgentRegistry): void {
+  for (const role of spec.delegates ?? []) delegateOf(role, spec, agents);
+}
+
+function delegateOf(role: string, spec: AgentSpec, agents: AgentRegistry): AgentSpec {
+  const agent = agents.get(role);
+  if (agent !== undefined) return agent;
+  throw new EngineError('config', `agent \`${spec.role}\` delegates to \`${role}\`, which is no known agent`, {
+    code: 'not_found',
+  });
+}
+
+/** Whether an agent can change anything, itself or through agents below it. */
+function isMutatingAgent(spec: AgentSpec, deps: OfferDeps, above: Set<AgentSpec>): boolean {
+  if (above.has(spec)) return false; // decided by the others on the way
+  above.add(spec);
+  const isMutating = (tool: Tool): boolean =>
+    isAgentTool(tool) ? isMutatingAgent(tool.agent, deps, above) : tool.is_mutating === true;
+  if (deps.tools.resolve(spec.tools).some(isMutating)) return true;
+  return (spec.delegates ?? []).some((role) => {
+    const agent = deps.agents.get(role);
+    return agent !== undefined && isMutatingAgent(agent, deps, above);
+  });
+}

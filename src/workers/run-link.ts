@@ -1,0 +1,179 @@
+import { expose } from 'comlink';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { Budget, ModelPrice } from '../agent/budget.ts';
+import type { OutputCheck } from '../agent/output-schema.ts';
+import type { RunControl } from '../agent/ports.ts';
+import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
+import type { Provider, ProviderRef } from '../protocol/model.ts';
+import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
+import {
+  isOutsideCalls,
+  type PortAnswer,
+  type RunControlMessage,
+  type RunPort,
+  type RunReport,
+  type RunThreadJob,
+  type SignedThinkingEntries,
+  toEndpoint,
+} from './run-port.ts';
+import { collectSignedThinking } from './run-thinking.ts';
+
+/** A run to execute in a thread. */
+export interface ThreadRun {
+  readonly job: RunJob;
+  /** Whose turn a waiting run takes. */
+  readonly tenant: string;
+  /** The provider on the main thread; another one is made from `ref` in the run's. */
+  readonly provider: Provider;
+  readonly ref: ProviderRef;
+  readonly price: ModelPrice | undefined;
+  /** Counts on this side what the run uses; what is left of it is the run's limit. */
+  readonly budget: Budget;
+  readonly control: RunControl;
+  readonly ports: RunPorts;
+  /** Takes what sends a cooperative stop and the texts that join. */
+  onControl(send: (message: RunControlMessage) => void): void;
+}
+
+/** The main thread's side of one run in a thread. */
+export interface RunLink {
+  /** What the thread gets. */
+  readonly job: RunThreadJob;
+  /** Why an event of the run was refused; nothing it says after that is shown. */
+  failure(): unknown;
+  /** The thread the run executes in, once it has begun. */
+  thread(): number | undefined;
+  /** Whether the thread showed a sign of life since the run was cancelled hard; undefined while it was not. */
+  hasHeardCancel(): boolean | undefined;
+  /** Resolves when the last report was read or the thread's end of the port is gone. */
+  readonly ended: Promise<void>;
+  /** What the run came to, with what only this side has. */
+  accept(result: RunResult, signedThinking: SignedThinkingEntries): RunResult;
+  close(): void;
+}
+
+/** A link whose other end is still to be sent. */
+export interface OpenRunLink extends RunLink {
+  readonly transfer: MessagePort;
+}
+
+/**
+ * Opens the port of a run; the thread's end goes to it with the job.
+ * @param onCancelled called when the run was told to end at once
+ */
+export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLink {
+  const { port1: port, port2: transfer } = new MessageChannel();
+  const { control, provider } = run;
+  const read = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  let thread: number | undefined;
+  let heardCancel: boolean | undefined;
+  let failure: unknown;
+  let lastCheck: OutputCheck<unknown> | undefined;
+  let end: () => void = () => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+
+  port.on('message', (message: unknown) => {
+    if (isOutsideCalls(message) && 'report' in message) receive(message);
+  });
+  port.on('close', () => end());
+  expose(toPort(), toEndpoint(port));
+  control.signal.addEventListener('abort', onAbort, { once: true });
+  run.onControl(send);
+  const offExceeded = run.budget.onExceeded((stop) => send({ control: 'spent', stop }));
+
+  function send(message: RunControlMessage): void {
+    port.postMessage(message);
+  }
+
+  function onAbort(): void {
+    heardCancel = false;
+    send({ control: 'cancel', mode: 'hard' });
+    onCancelled();
+  }
+
+  function receive(report: RunReport): void {
+    thread = report.thread;
+    if (heardCancel === false) heardCancel = true;
+    for (const usage of report.usage) run.budget.add(usage);
+    for (const event of report.events) publish(event);
+    for (const { level, message, fields } of report.logs) run.ports.logger[level](message, fields);
+    Atomics.add(read, 0, 1);
+    if (report.isLast) end();
+  }
+
+  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
+  function publish(event: Parameters<typeof run.ports.publish>[0]): void {
+    if (failure !== undefined) return;
+    try {
+      run.ports.publish(event);
+    } catch (error) {
+      failure = error;
+      send({ control: 'cancel', mode: 'hard' });
+    }
+  }
+
+  function toPort(): RunPort {
+    const { ports } = run;
+    return {
+      callTool: (call) => ports.callTool(call),
+      augmentPrompt: (role, task) => answer(() => ports.augmentPrompt(role, task)),
+      checkDocument: (document) =>
+        answer(async () => {
+          lastCheck = await ports.checkDocument(document);
+          // why: what a schema makes of a document may be of any kind, so the value stays here
+          return lastCheck.ok ? { ok: true, value: undefined } : lastCheck;
+        }),
+      async observeRequest(request) {
+        await run.provider.onRequest?.({ ...request, signal: control.signal });
+      },
+    };
+  }
+
+  return {
+    transfer,
+    job: {
+      job: run.job,
+      provider: run.ref,
+      budget: run.budget.remaining(),
+      price: run.price,
+      observesRequests: provider.onRequest !== undefined,
+      cancelled: control.signal.aborted ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
+      signedThinking: collectSignedThinking(provider, run.job.history ?? []),
+      read,
+      port: transfer,
+    },
+    failure: () => failure,
+    thread: () => thread,
+    hasHeardCancel: () => heardCancel,
+    ended,
+    accept(result, signedThinking) {
+      for (const [call, thinking] of signedThinking) provider.signedThinking?.set(call, thinking);
+      return result.error === undefined && lastCheck?.ok === true ? { ...result, value: lastCheck.value } : result;
+    },
+    close() {
+      control.signal.removeEventListener('abort', onAbort);
+      offExceeded();
+      port.close();
+    },
+  };
+}
+
+async function answer<T>(work: () => Promise<T>): Promise<PortAnswer<T>> {
+  try {
+    return { ok: true, value: await work() };
+  } catch (error) {
+    return { ok: false, error: toWireError(error) };
+  }
+}
+
+/** Why a run did not come back from its thread. */
+export function toThreadError(error: unknown): EngineError {
+  if (error instanceof Error && error.name === 'DataCloneError') {
+    const message = `the run cannot be sent to a thread: ${messageOf(error)}`;
+    return new EngineError('invalid_request', message, { code: 'uncloneable', cause: error });
+  }
+  return new EngineError('other', `the thread of the run ended: ${messageOf(error)}`, {
+    code: 'worker_exited',
+    cause: error,
+  });
+}

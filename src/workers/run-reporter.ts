@@ -1,0 +1,95 @@
+import type { BusEvent } from '../bus/events.ts';
+import { type Logger, type LogLevel, type LogFields } from '../protocol/deps.ts';
+import { messageOf } from '../protocol/error.ts';
+import type { Usage } from '../protocol/message.ts';
+import type { RunLogLine, RunReport } from './run-port.ts';
+
+/** Reports the main thread has not read yet before previews are dropped. */
+export const maxUnreadReports = 64;
+
+/** Collects what happens in a run thread during one turn of its event loop into one message: messages are what costs. */
+export interface RunReporter {
+  event(event: BusEvent): void;
+  usage(counted: Usage): void;
+  readonly logger: Logger;
+  /** Sends what there is, before a call that must come after it. */
+  flush(): void;
+  /** Sends a report even when there is nothing to tell: a sign of life. */
+  acknowledge(): void;
+  /** Sends the last report. */
+  end(): void;
+}
+
+export interface RunReporterOptions {
+  readonly thread: number;
+  /** One number in shared memory: how many reports the main thread has read. */
+  readonly read: Int32Array;
+  post(report: RunReport): void;
+}
+
+export function createRunReporter(options: RunReporterOptions): RunReporter {
+  let events: BusEvent[] = [];
+  let usage: Usage[] = [];
+  let logs: RunLogLine[] = [];
+  let sent = 0;
+  let isScheduled = false;
+
+  function send(isLast: boolean): void {
+    sent += 1;
+    options.post({ report: true, thread: options.thread, events, usage, logs, isLast });
+    events = [];
+    usage = [];
+    logs = [];
+  }
+
+  function flush(): void {
+    if (events.length > 0 || usage.length > 0 || logs.length > 0) send(false);
+  }
+
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      flush();
+    });
+  }
+
+  const log = (level: LogLevel) => (message: string, fields?: LogFields) => {
+    logs.push({ level, message, fields: fields === undefined ? undefined : toCloneable(fields) });
+    schedule();
+  };
+
+  return {
+    event(event) {
+      // why: previews must not pile up in front of a main thread that is behind; all other events are the truth and few
+      if (event.type === 'agent_delta' && sent - Atomics.load(options.read, 0) > maxUnreadReports) return;
+      events.push(event);
+      schedule();
+    },
+    usage(counted) {
+      usage.push(counted);
+      schedule();
+    },
+    logger: { trace: log('trace'), debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    flush,
+    acknowledge: () => send(false),
+    end: () => send(true),
+  };
+}
+
+/** Log fields may hold anything; what cannot cross is told in words, so that no report is lost to one of them. */
+function toCloneable(fields: LogFields): LogFields {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, toCloneableValue(value)]));
+}
+
+function toCloneableValue(value: unknown): unknown {
+  if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Error) return messageOf(value);
+  try {
+    return structuredClone(value);
+  } catch {
+    return '[object]'; // it holds a function or the like
+  }
+}
