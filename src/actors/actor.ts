@@ -108,7 +108,11 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
 
   async function start(): Promise<void> {
     try {
-      state = await within(Promise.resolve(behavior.init(context)), deps.initMs, `actor \`${name}\` did not start`);
+      const initial = behavior.init(context);
+      // why: what is ready needs no deadline, and a run starts an actor each
+      state = await (initial instanceof Promise
+        ? within(initial, deps.initMs, `actor \`${name}\` did not start`)
+        : initial);
       hasState = true;
       if (current !== 'starting') return;
       current = 'running';
@@ -214,7 +218,8 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
   }
 
   async function end(reason: ExitReason): Promise<ExitReason> {
-    controller.abort(reason.kind === 'failed' ? reason.error : endedError());
+    const ended = reason.kind === 'failed' ? reason.error : endedError();
+    controller.abort(ended);
     let result = reason;
     // why: what a late `init` opens must be closed too
     await started;
@@ -222,28 +227,37 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
       if (hasState && behavior.stop !== undefined) {
         await within(Promise.resolve(behavior.stop(state, context)), deps.stopMs, `actor \`${name}\` did not stop`);
       }
-      await within(Promise.all(tasks), deps.stopMs, `tasks of actor \`${name}\` did not end`);
+      if (tasks.size > 0) {
+        await within(Promise.all(tasks), deps.stopMs, `tasks of actor \`${name}\` did not end`);
+      }
     } catch (error) {
       if (result.kind === 'stopped') result = { kind: 'failed', error: toEngineError(error) };
     }
     mailbox = [];
-    const error = result.kind === 'failed' ? result.error : endedError();
+    const error = result.kind === 'failed' ? result.error : ended;
     for (const settle of pending) settle(error);
     current = result.kind === 'failed' ? 'failed' : 'stopped';
     exit(result);
     return result;
   }
 
+  // why: without a stack, which would cost every run more than a step and says nothing about an end that was meant
   function endedError(): EngineError {
-    return new EngineError('other', `actor \`${name}\` has ended`, { code: 'actor_stopped' });
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    try {
+      return new EngineError('other', `actor \`${name}\` has ended`, { code: 'actor_stopped' });
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
   }
 }
 
 async function within<T>(work: Promise<T>, limitMs = defaultLifecycleMs, what = ''): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new EngineError('other', `${what} within ${limitMs} ms`, { code: 'timeout' });
-    timer = setTimeout(() => reject(error), Math.min(limitMs, maxTimerMs));
+    const onTime = (): void => reject(new EngineError('other', `${what} within ${limitMs} ms`, { code: 'timeout' }));
+    timer = setTimeout(onTime, Math.min(limitMs, maxTimerMs));
   });
   try {
     return await Promise.race([work, late]);

@@ -45,11 +45,14 @@ export interface BusStats {
   readonly listeners: number;
   /** Events lost by slow stream readers. */
   readonly lagged: number;
+  /** Events that wait for the slowest stream reader. */
+  readonly backlog: number;
 }
 
 export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly logger: Logger }): Bus {
   const byType = new EventEmitter<string>();
-  const byRun = new EventEmitter<string>();
+  // why: an emitter keeps its names as properties, which is dear for names that come and go like those of runs
+  const byRun = new Map<string, EventEmitter<string>>();
   const schemas = createEventSchemas();
   // why: one look-up a publish for everything a type decides
   const plans = new Map(
@@ -94,7 +97,7 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     const event = envelope.event as { readonly type: string; readonly run?: unknown };
     byType.emit(event.type, envelope);
     if (isAllObserved) byType.emit('*', envelope);
-    if (typeof event.run === 'string') byRun.emit(event.run, envelope);
+    if (typeof event.run === 'string') byRun.get(event.run)?.emit('event', envelope);
   }
 
   function guard(listener: EventListener): (envelope: Envelope) => void {
@@ -114,14 +117,26 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
   }
 
   function subscribe(topic: Topic, listener: EventListener): () => void {
-    const emitter = typeof topic === 'string' ? byType : byRun;
-    const name = typeof topic === 'string' ? topic : topic.run;
     const guarded = guard(listener);
-    emitter.on(name, guarded);
+    return typeof topic === 'string' ? observe(topic, guarded) : observeRun(topic.run, guarded);
+  }
+
+  function observe(type: EventType | '*', listener: (envelope: Envelope) => void): () => void {
+    byType.on(type, listener);
     isAllObserved = byType.listenerCount('*') > 0;
     return () => {
-      emitter.off(name, guarded);
+      byType.off(type, listener);
       isAllObserved = byType.listenerCount('*') > 0;
+    };
+  }
+
+  function observeRun(run: RunId, listener: (envelope: Envelope) => void): () => void {
+    const emitter = byRun.get(run) ?? new EventEmitter<string>();
+    byRun.set(run, emitter);
+    emitter.on('event', listener);
+    return () => {
+      emitter.off('event', listener);
+      if (emitter.listenerCount('event') === 0 && byRun.get(run) === emitter) byRun.delete(run);
     };
   }
 
@@ -160,8 +175,9 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     stats: () => ({
       published,
       listenerErrors,
-      listeners: countListeners(byType) + countListeners(byRun),
+      listeners: [byType, ...byRun.values()].reduce((sum, emitter) => sum + countListeners(emitter), 0),
       lagged: [...streams].reduce((sum, stream) => sum + stream.lagged(), laggedByClosed),
+      backlog: [...streams].reduce((most, stream) => Math.max(most, stream.waiting()), 0),
     }),
   };
 }
