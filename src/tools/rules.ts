@@ -68,6 +68,27 @@ export function parseRules(set: RuleSet, where: string): Rules {
   };
 }
 
+/** All rules of both sets. */
+export function joinRuleSets(first: RuleSet | undefined, second: RuleSet | undefined): RuleSet {
+  const roles = new Set([...Object.keys(first?.agents ?? {}), ...Object.keys(second?.agents ?? {})]);
+  const ofRole = (set: RuleSet | undefined, role: string): RuleLists =>
+    set?.agents !== undefined && Object.hasOwn(set.agents, role) ? (set.agents[role] ?? {}) : {};
+  return {
+    ...joinRuleLists(first ?? {}, second ?? {}),
+    agents: Object.fromEntries(
+      [...roles].map((role) => [role, joinRuleLists(ofRole(first, role), ofRole(second, role))]),
+    ),
+  };
+}
+
+function joinRuleLists(first: RuleLists, second: RuleLists): RuleLists {
+  return {
+    allow: [...(first.allow ?? []), ...(second.allow ?? [])],
+    ask: [...(first.ask ?? []), ...(second.ask ?? [])],
+    deny: [...(first.deny ?? []), ...(second.deny ?? [])],
+  };
+}
+
 /** The rules of a run, made of those of the configuration, the engine and the run. */
 export function createRunRules(sources: readonly Rules[], role: string): RunRules {
   const { deny, ask, allow } = joinRules(sources.map((source) => source.for(role)));
