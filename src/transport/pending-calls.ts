@@ -10,10 +10,16 @@ export interface PendingCall<Tag> extends OutgoingLine {
   readonly isSilent: boolean;
   readonly signal: AbortSignal | undefined;
   readonly tag: Tag | undefined;
-  /** Set while the call listens to its signal. */
-  onAbort: (() => void) | undefined;
+  /** Set while its signal is listened to. */
+  listening: SignalListener<Tag> | undefined;
   accept: (result: unknown) => void;
   reject: (error: Error) => void;
+}
+
+/** The calls of one signal share one listener: Node warns of a leak at the eleventh. */
+interface SignalListener<Tag> {
+  readonly calls: Set<PendingCall<Tag>>;
+  readonly onAbort: () => void;
 }
 
 interface CallOptions<Tag> {
@@ -43,7 +49,7 @@ export function toPendingCall<Tag>(
     isSilent: options.isSilent === true,
     signal: options.signal,
     tag: options.tag,
-    onAbort: undefined,
+    listening: undefined,
     accept: ignore,
     reject: ignore,
   };
@@ -94,6 +100,7 @@ export function createPendingCalls<Tag>(options: {
   /** Calls with a signal nobody listens to yet; some of them are over already. */
   let fresh: PendingCall<Tag>[] = [];
   let freshTimer: NodeJS.Timeout | undefined;
+  const listeners = new Map<AbortSignal, SignalListener<Tag>>();
 
   function watch(timeoutMs: number, ms: number): void {
     const timer = setTimeout(() => check(timeoutMs), Math.max(1, Math.ceil(ms)));
@@ -144,11 +151,33 @@ export function createPendingCalls<Tag>(options: {
       const { signal } = call;
       if (signal === undefined || find(call.id) !== call) continue;
       if (signal.aborted) options.onAborted(call);
-      else {
-        call.onAbort = () => options.onAborted(call);
-        signal.addEventListener('abort', call.onAbort, { once: true });
-      }
+      else listenTo(signal, call);
     }
+  }
+
+  function listenTo(signal: AbortSignal, call: PendingCall<Tag>): void {
+    let listener = listeners.get(signal);
+    if (listener === undefined) {
+      const calls = new Set<PendingCall<Tag>>();
+      const onAbort = (): void => {
+        for (const aborted of calls) options.onAborted(aborted);
+      };
+      listener = { calls, onAbort };
+      listeners.set(signal, listener);
+      signal.addEventListener('abort', onAbort, { once: true });
+    }
+    listener.calls.add(call);
+    call.listening = listener;
+  }
+
+  function stopListening(call: PendingCall<Tag>): void {
+    const { listening, signal } = call;
+    if (listening === undefined || signal === undefined) return;
+    listening.calls.delete(call);
+    call.listening = undefined;
+    if (listening.calls.size > 0) return;
+    listeners.delete(signal);
+    signal.removeEventListener('abort', listening.onAbort);
   }
 
   function release(call: PendingCall<Tag>): void {
@@ -156,7 +185,7 @@ export function createPendingCalls<Tag>(options: {
     if (ring[slot] === call) ring[slot] = undefined;
     else displaced.delete(call.id);
     size -= 1;
-    if (call.onAbort !== undefined) call.signal?.removeEventListener('abort', call.onAbort);
+    stopListening(call);
   }
 
   function inOrder(): PendingCall<Tag>[] {
