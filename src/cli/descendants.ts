@@ -11,15 +11,17 @@ export function killDescendants(): void {
     tryTo(() => execFileSync('taskkill', ['/T', '/F', '/PID', String(process.pid)], { stdio: 'ignore' }));
     return;
   }
-  const parents = process.platform === 'linux' ? readProc() : readPs();
-  for (const pid of descendantsOf(process.pid, parents)) {
+  for (const pid of listDescendants()) {
     // a child that leads a group takes along what has lost its parent
     tryTo(() => process.kill(-pid, 'SIGKILL'));
     tryTo(() => process.kill(pid, 'SIGKILL'));
   }
 }
 
-function descendantsOf(root: number, parents: ReadonlyMap<number, number>): readonly number[] {
+/** The pids of everything this process started, directly or not, and that still runs; none on Windows. */
+export function listDescendants(): readonly number[] {
+  const parents = process.platform === 'linux' ? readProc() : readPs();
+  const root = process.pid;
   const found = new Set([root]);
   for (let size = 0; size !== found.size;) {
     size = found.size;
@@ -36,8 +38,9 @@ function readProc(): ReadonlyMap<number, number> {
     if (!/^[0-9]+$/.test(name)) continue;
     tryTo(() => {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      parents.set(Number(name), Number(parent));
+      const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      // a zombie has ended
+      if (state !== 'Z') parents.set(Number(name), Number(parent));
     });
   }
   return parents;
@@ -45,6 +48,7 @@ function readProc(): ReadonlyMap<number, number> {
 
 function readPs(): ReadonlyMap<number, number> {
   const parents = new Map<number, number>();
+  if (process.platform === 'win32') return parents;
   tryTo(() => {
     const listing = execFileSync('/bin/ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8', timeout: 2_000 });
     for (const line of listing.split('\n')) {

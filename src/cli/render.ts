@@ -200,7 +200,7 @@ export function createRunView(options: RunViewOptions): RunView {
 }
 
 /** A call on one line: the tool and the argument that tells most, cut to `limit` characters, at least 20. */
-function describeCall(tool: string, input: JsonObject, limit: number): string {
+export function describeCall(tool: string, input: JsonObject, limit: number): string {
   const named = ['command', 'path', 'pattern', 'url', 'query', 'name'].map((key) =>
     Object.hasOwn(input, key) ? input[key] : undefined,
   );

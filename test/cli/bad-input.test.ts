@@ -1,8 +1,12 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { buildCommandLine } from './built.ts';
 import { openStage, scriptedConfig, type Stage } from './command.ts';
+
+// the first build may take longer than a test may
+beforeAll(async () => void (await buildCommandLine()), 180_000);
 
 let stage: Stage;
 

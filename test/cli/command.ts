@@ -4,11 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { beforeAll } from 'vitest';
 import { buildCommandLine } from './built.ts';
-
-// the first build may take longer than a test may
-beforeAll(async () => void (await buildCommandLine()), 180_000);
 
 export interface Finished {
   readonly code: number | null;

@@ -1,9 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { buildCommandLine } from './built.ts';
 import { openStage, scriptedConfig, type Stage } from './command.ts';
 import { callCommandLine } from './in-process.ts';
 
 const program = fileURLToPath(new URL('../fixtures/cli/plugin.mjs', import.meta.url));
+// the first build may take longer than a test may
+beforeAll(async () => void (await buildCommandLine()), 180_000);
+
 let stage: Stage;
 
 beforeEach(async () => {

@@ -1,8 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { buildCommandLine } from './built.ts';
 import { openStage, scriptedConfig, type Stage } from './command.ts';
 import { hasTerminals, runInTerminal } from './terminal.ts';
+
+// the first build may take longer than a test may
+beforeAll(async () => void (await buildCommandLine()), 180_000);
 
 let stage: Stage;
 const posix = test.skipIf(process.platform === 'win32');

@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildCommandLine } from './built.ts';
 import { openStage, type Stage } from './command.ts';
 import { callCommandLine, commandTable } from './in-process.ts';
+
+// the first build may take longer than a test may
+beforeAll(async () => void (await buildCommandLine()), 180_000);
 
 let stage: Stage;
 
