@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import type { ToolTask } from '../protocol/thread.ts';
 import type { ToolContext } from '../protocol/tool.ts';
@@ -36,26 +37,42 @@ async function importModule(url: string): Promise<Record<string, unknown>> {
   }
 }
 
-/** Imports a module by URL, also TypeScript that runs from source. */
+/** Imports a module by URL, also TypeScript of a project that runs from source. */
 export async function importUrl(url: string): Promise<Record<string, unknown>> {
-  try {
-    return (await import(url)) as Record<string, unknown>;
-  } catch (error) {
-    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
-    await registerTypeScript(url);
-    return (await import(url)) as Record<string, unknown>;
+  const isTypeScript = /\.[mc]?tsx?$/.test(new URL(url).pathname);
+  // Run from source itself, this thread has the loader already.
+  if (isTypeScript && !import.meta.url.endsWith('.ts')) await registerTypeScript(url);
+  return (await import(url)) as Record<string, unknown>;
+}
+
+/**
+ * Registers tsx when the project of a module has it; else Node itself must be able to read TypeScript.
+ *
+ * A project that runs its own TypeScript through tsx has it on the main thread only, because Node hands no loader on to
+ * threads. It is registered before the first attempt: Node remembers a failed import. Twice does no harm.
+ */
+async function registerTypeScript(url: string): Promise<void> {
+  const require = createRequire(url);
+  // One for `import`, one for the `require` that a module of a CommonJS project is loaded by.
+  for (const part of ['tsx/cjs/api', 'tsx/esm/api']) {
+    let found: string;
+    try {
+      found = require.resolve(part);
+    } catch {
+      return;
+    }
+    // The CommonJS form, which is what this finds, does not find its own parts; the module beside it does.
+    const loader = (await import(pathToFileURL(found.replace(/\.cjs$/, '.mjs')).href)) as { register(): unknown };
+    loader.register();
   }
 }
 
-// why: a project that runs its own TypeScript through tsx has it only on the main thread; Node hands no loader on to threads
-async function registerTypeScript(url: string): Promise<void> {
-  const loader = (await import(createRequire(url).resolve('tsx/esm/api'))) as { register(): unknown };
-  loader.register();
-}
-
 function findHandler(module: Record<string, unknown>, task: Pick<ToolTask, 'export' | 'tool'>): Handler | undefined {
-  if (task.export !== undefined) return toHandler(Object.hasOwn(module, task.export) ? module[task.export] : undefined);
-  for (const value of Object.values(module)) {
+  // A CommonJS module has its exports once more under `default`, and only there when Node cannot tell their names.
+  const { default: whole } = module;
+  const entries = new Map([...(isRecord(whole) ? Object.entries(whole) : []), ...Object.entries(module)]);
+  if (task.export !== undefined) return toHandler(entries.get(task.export));
+  for (const value of entries.values()) {
     if (isTool(value) && value.name === task.tool) return toHandler(value);
   }
   return undefined;
@@ -74,4 +91,8 @@ function isTool(value: unknown): value is { readonly name: string; call: Handler
     'call' in value &&
     typeof value.call === 'function'
   );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
