@@ -1,5 +1,4 @@
 import type { EngineError } from '../protocol/error.ts';
-import { childSignal } from '../protocol/signal.ts';
 import { callTimeout, mcpError } from './errors.ts';
 
 export interface CallTimerOptions {
@@ -11,51 +10,54 @@ export interface CallTimerOptions {
   readonly maxMs: number;
 }
 
-/** The two limits of a call; its signal aborts when either passes or the caller gives up. */
+/** The two limits of a call; its signal aborts when either passes or the caller gives up, with the error as its reason. */
 export interface CallTimer extends Disposable {
   readonly signal: AbortSignal;
   /** The server is alive: the silence starts again. */
   progress(): void;
   /** The call has become a task, whose own limit counts from now on. */
   becomeTask(): void;
-  /** Why the signal aborted: the timeout, or that the caller cancelled; undefined when it did not. */
-  failure(): EngineError | undefined;
 }
 
+/** One timer for both limits, set anew only when it fires: most calls end long before, and a chatty one costs nothing. */
 export function createCallTimer(options: CallTimerOptions): CallTimer {
-  const limit = childSignal(undefined);
-  let failure: EngineError | undefined;
-  let idle = setTimeout(expire, options.idleMs, options.idleMs);
-  const total = setTimeout(expire, options.maxMs, options.maxMs);
+  const { signal: caller, idleMs, maxMs } = options;
+  const controller = new AbortController();
+  const started = performance.now();
+  let lastSign = started;
+  let timer: NodeJS.Timeout | undefined = setTimeout(look, Math.min(idleMs, maxMs));
 
-  function expire(ms: number): void {
-    failure ??= callTimeout(ms);
-    limit.abort(failure);
+  function look(): void {
+    const now = performance.now();
+    const leftOfAll = started + maxMs - now;
+    const leftOfSilence = lastSign + idleMs - now;
+    // why: a timer may fire a fraction of a millisecond early
+    if (leftOfAll < 1) abort(callTimeout(maxMs));
+    else if (leftOfSilence < 1) abort(callTimeout(idleMs));
+    else timer = setTimeout(look, Math.min(leftOfAll, leftOfSilence));
+  }
+
+  function abort(failure: EngineError): void {
+    controller.abort(failure);
   }
 
   function cancel(): void {
-    failure ??= mcpError('call_cancelled', 'cancelled', { cause: options.signal?.reason });
-    limit.abort(failure);
+    abort(mcpError('call_cancelled', 'cancelled', { cause: caller?.reason }));
   }
 
-  if (options.signal?.aborted === true) cancel();
-  else options.signal?.addEventListener('abort', cancel, { once: true });
+  if (caller?.aborted === true) cancel();
+  else caller?.addEventListener('abort', cancel, { once: true });
   return {
-    signal: limit.signal,
+    signal: controller.signal,
     progress() {
-      clearTimeout(idle);
-      idle = setTimeout(expire, options.idleMs, options.idleMs);
+      lastSign = performance.now();
     },
     becomeTask() {
-      clearTimeout(idle);
-      clearTimeout(total);
+      clearTimeout(timer);
     },
-    failure: () => failure,
     [Symbol.dispose]() {
-      clearTimeout(idle);
-      clearTimeout(total);
-      options.signal?.removeEventListener('abort', cancel);
-      limit[Symbol.dispose]();
+      clearTimeout(timer);
+      caller?.removeEventListener('abort', cancel);
     },
   };
 }

@@ -15,7 +15,6 @@ import { type CallTimerOptions, createCallTimer } from './call-timer.ts';
 import { clientCapabilities, type ClientIdentity, handoverKeys, serverInfoKey } from './envelope.ts';
 import { type InputPolicy, maxInputRounds } from './input-policy.ts';
 import { checkOutput } from './output-check.ts';
-import { readCallResult } from './results.ts';
 import { toRequestError } from './sdk-errors.ts';
 import type { McpTransport } from './transport.ts';
 
@@ -225,7 +224,8 @@ async function callTool(
     ),
   );
   const raw = result._meta?.[handoverKeys.raw];
-  const read = readCallResult(isJsonObject(raw) ? raw : {}) ?? { content: [], isError: false };
+  // why: put there by our own transport, which has read it from the wire
+  const read = (raw ?? { content: [], isError: false }) as McpCallResult;
   checkOutput(request.tool, read);
   return read;
 }

@@ -30,7 +30,7 @@ export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
  * removed before.
  */
 export const handoverKeys = {
-  /** The result as received; what the SDK sees in its place has no content. */
+  /** The result as it was read; what the SDK sees in its place has no content. */
   raw: 'vibe-bus/raw',
   /** The tools of a page that were left out. */
   rejected: 'vibe-bus/rejected',

@@ -36,8 +36,12 @@ export function judgeResult(method: string, raw: unknown, era: McpEra, transport
 }
 
 function judgeCall(result: JsonObject): JudgedResult {
-  if (readCallResult(result) === undefined) return fault(invalidResult('tools/call'));
-  return { kind: 'result', result: { resultType: 'complete', content: [], _meta: { [handoverKeys.raw]: result } } };
+  const read = readCallResult(result);
+  if (read === undefined) return fault(invalidResult('tools/call'));
+  return {
+    kind: 'result',
+    result: { resultType: 'complete', content: [], _meta: { [handoverKeys.raw]: { ...read } } },
+  };
 }
 
 function judgeToolPage(result: JsonObject, rules: ToolRules): JudgedResult {

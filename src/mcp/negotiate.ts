@@ -88,7 +88,9 @@ function refusal(verdict: ProbeVerdict & { kind: 'refuse' }, probeMs: number): E
     case 'version_mismatch':
       return connectError(
         code,
-        `the server speaks only ${showVersions(verdict.offered ?? [])}; this client speaks ${mcpModernVersion}.`,
+        verdict.offered?.includes(mcpModernVersion) === true
+          ? `the server offers ${mcpModernVersion} and refuses requests of it.`
+          : `the server speaks only ${showVersions(verdict.offered ?? [])}; this client speaks ${mcpModernVersion}.`,
       );
     case 'connect_timeout':
       return connectError(code, `no answer within ${toSeconds(probeMs)} s.`);

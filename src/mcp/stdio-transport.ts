@@ -1,4 +1,4 @@
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { type EngineError, isEngineError, messageOf } from '../protocol/error.ts';
 import { parseMessage, type RpcId } from '../protocol/jsonrpc.ts';
@@ -9,8 +9,8 @@ import { createLineWriter, toOutgoing } from '../transport/line-writer.ts';
 import { connectError, listError, mcpError } from './errors.ts';
 import { createRedactor, toPrintable } from './log-text.ts';
 import { createNoiseMeter } from './noise-meter.ts';
-import { toRpcObject } from './rpc-object.ts';
 import { killStrays, markerName } from './stray-processes.ts';
+import type { ClassifyingTransport } from './transport.ts';
 
 export interface StdioOptions {
   readonly server: string;
@@ -33,7 +33,7 @@ export interface StdioOptions {
 }
 
 /** One server process as the SDK's transport. */
-export interface StdioTransport extends Transport {
+export interface StdioTransport extends ClassifyingTransport {
   readonly pid: number;
   /** Its presence tells the SDK that this is a process, not a web server. */
   readonly stderr: undefined;
@@ -117,6 +117,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
   const transport: StdioTransport = {
     pid: child.pid,
     stderr: undefined,
+    onclassified: undefined,
     exited: watchExit(),
     start: async () => {},
     send,
@@ -143,7 +144,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
       return;
     }
     noise.valid();
-    transport.onmessage?.(toRpcObject(message));
+    transport.onclassified?.(message);
   }
 
   function receiveTooLong(head: string): void {

@@ -2,13 +2,14 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcont
 import type { Clock } from '../protocol/deps.ts';
 import type { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
-import { classify, isRpcId, type RpcId, rpcCodes } from '../protocol/jsonrpc.ts';
+import { classify, isRpcId, type RpcId, type RpcMessage, rpcCodes } from '../protocol/jsonrpc.ts';
 import type { McpEra, McpTransportKind } from '../protocol/mcp.ts';
 import { type ClientIdentity, handoverKeys, requestMeta } from './envelope.ts';
 import { invalidResult, mcpError } from './errors.ts';
 import { createInputBudget } from './input-budget.ts';
 import { type InputPolicy, roundsExceeded } from './input-policy.ts';
 import { judgeResult } from './judge-result.ts';
+import { toRpcObject } from './rpc-object.ts';
 import { createSdkInbox } from './sdk-inbox.ts';
 import { createGate } from './gate.ts';
 import { type Answer, driveTask } from './task-driver.ts';
@@ -17,7 +18,7 @@ export interface McpTransportOptions {
   readonly server: string;
   readonly kind: McpTransportKind;
   /** Carries messages; ours for processes, the SDK's for HTTP. */
-  readonly inner: Transport;
+  readonly inner: Transport | ClassifyingTransport;
   readonly client: ClientIdentity;
   readonly input: InputPolicy;
   readonly clock: Clock;
@@ -40,10 +41,17 @@ export interface McpTransport extends Transport {
   dropOversized(id: RpcId | undefined): void;
 }
 
-type Pending = { readonly method: string; readonly abort: AbortController } & (
-  | { readonly owner: 'sdk' }
-  | { readonly owner: 'us'; readonly settle: (answer: Answer) => void; readonly fail: (error: unknown) => void }
-);
+/** A transport that judges its messages itself, so that this is not done twice. */
+export interface ClassifyingTransport extends Transport {
+  onclassified: ((message: RpcMessage) => void) | undefined;
+}
+
+type Pending = { readonly method: string } &
+  /** `abort` ends what works for the request besides the server: only a task does. */
+  (
+    | { readonly owner: 'sdk'; abort: AbortController | undefined }
+    | { readonly owner: 'us'; readonly settle: (answer: Answer) => void; readonly fail: (error: unknown) => void }
+  );
 
 /** Notices the SDK acts on, or our adapter through it; all others are dropped here. */
 const wantedNotices: ReadonlySet<string> = new Set([
@@ -87,7 +95,8 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     },
     ...(inner.hasPerRequestStream === true ? { hasPerRequestStream: true } : {}),
   };
-  inner.onmessage = receive;
+  if ('onclassified' in inner) inner.onclassified = receive;
+  else inner.onmessage = (raw) => receive(classify(raw));
   inner.onclose = onClosed;
   // why: such errors quote messages of the peer, and what matters of them reaches the call it belongs to
   inner.onerror = (error) => options.onError?.(error);
@@ -98,7 +107,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (!('method' in message)) return await inner.send(message, sendOptions);
     if (!('id' in message)) return await sendNotice(message, sendOptions);
     const { id, method } = message;
-    const entry: Pending = { owner: 'sdk', method, abort: new AbortController() };
+    const entry: Pending = { owner: 'sdk', method, abort: undefined };
     pending.set(id, entry);
     if (method === 'tools/call') budget.open(id);
     sendOptions.requestSignal?.addEventListener('abort', () => forget(id), { once: true });
@@ -106,17 +115,22 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
       // why: a stream of notices stays open for as long as the connection and must not use up a place
       if (options.maxInFlight !== undefined && method !== 'subscriptions/listen') await gate.enter(id);
       if (pending.get(id) !== entry) return;
-      await inner.send(message, {
-        ...sendOptions,
-        onRequestStreamEnd: () => {
-          sendOptions.onRequestStreamEnd?.();
-          if (pending.get(id) === entry && !entry.abort.signal.aborted) failAnswer(id, streamEnded(method));
-        },
-      });
+      await inner.send(message, inner.hasPerRequestStream === true ? watchStream(id, entry, sendOptions) : sendOptions);
     } catch (error) {
       forget(id);
       throw error;
     }
+  }
+
+  /** A stream that ends without the answer loses it (mcp-host 5.6). */
+  function watchStream(id: RpcId, entry: Pending, sendOptions: TransportSendOptions): TransportSendOptions {
+    return {
+      ...sendOptions,
+      onRequestStreamEnd: () => {
+        sendOptions.onRequestStreamEnd?.();
+        if (pending.get(id) === entry) failAnswer(id, streamEnded(entry.method));
+      },
+    };
   }
 
   async function sendNotice(message: JSONRPCMessage, sendOptions: TransportSendOptions): Promise<void> {
@@ -153,7 +167,6 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
       pending.set(id, {
         owner: 'us',
         method,
-        abort,
         settle: (answer) => {
           end();
           resolve(answer);
@@ -177,14 +190,13 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     });
   }
 
-  function receive(raw: unknown): void {
-    const message = classify(raw);
+  function receive(message: RpcMessage): void {
     switch (message.kind) {
       case 'request':
-        receiveRequest(message.id, message.method, raw);
+        receiveRequest(message);
         return;
       case 'notification':
-        receiveNotice(message.method, isJsonObject(message.params) ? message.params : {}, raw);
+        receiveNotice(message, isJsonObject(message.params) ? message.params : {});
         return;
       case 'invalid':
         if (message.id !== undefined && message.isAnswer) settle(message.id, { kind: 'malformed' });
@@ -218,15 +230,17 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     inbox.result(id, judged.result);
   }
 
-  function followTask(id: RpcId, entry: Pending, task: JsonObject): void {
+  function followTask(id: RpcId, entry: Pending & { readonly owner: 'sdk' }, task: JsonObject): void {
+    const abort = new AbortController();
     let steps = 0;
+    entry.abort = abort;
     tasks.add(id);
     gate.leave(id);
     driveTask(task, {
       request,
       input: options.input,
       clock: options.clock,
-      signal: entry.abort.signal,
+      signal: abort.signal,
       maxMs: options.taskMaxMs,
       onStatus: (status, text) => {
         steps += 1;
@@ -241,17 +255,17 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     );
   }
 
-  function receiveRequest(id: RpcId, method: string, raw: unknown): void {
+  function receiveRequest(message: RpcMessage & { readonly kind: 'request' }): void {
     // why: in the modern era a server asks inside its results only
     if (era === 'modern') return;
-    const charge = budget.charge(method);
+    const charge = budget.charge(message.method);
     if (charge === 'ok') {
-      inbox.pass(raw as JSONRPCMessage);
+      inbox.pass(toRpcObject(message));
       return;
     }
     const refusal = {
       jsonrpc: '2.0',
-      id,
+      id: message.id,
       error: { code: rpcCodes.invalidRequest, message: 'too many requests for input' },
     } as const;
     inner.send(refusal).catch(() => {
@@ -260,16 +274,16 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (charge !== 'refuse') failAnswer(charge.call, roundsExceeded());
   }
 
-  function receiveNotice(method: string, params: JsonObject, raw: unknown): void {
-    if (!wantedNotices.has(method)) return;
-    if (method === 'notifications/progress') {
+  function receiveNotice(message: RpcMessage, params: JsonObject): void {
+    if (message.kind !== 'notification' || !wantedNotices.has(message.method)) return;
+    if (message.method === 'notifications/progress') {
       const token = ownValue(params, 'progressToken');
       if (typeof token !== 'number' || !pending.has(token)) return;
       const { [handoverKeys.task]: _, ...meta } = isJsonObject(params['_meta']) ? params['_meta'] : {};
       inbox.progress(token, { ...params, _meta: meta });
       return;
     }
-    inbox.pass(raw as JSONRPCMessage);
+    inbox.pass(toRpcObject(message));
   }
 
   /** Ends a pending request with an error of ours. */
@@ -292,7 +306,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   function forget(id: RpcId): void {
     const entry = pending.get(id);
     finish(id);
-    entry?.abort.abort(mcpError('call_cancelled', 'cancelled'));
+    if (entry?.owner === 'sdk') entry.abort?.abort(mcpError('call_cancelled', 'cancelled'));
   }
 
   function streamEnded(method: string): EngineError {
@@ -303,8 +317,8 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (isClosed) return;
     isClosed = true;
     options.onClosed?.();
-    for (const id of pending.keys()) {
-      pending.get(id)?.abort.abort(options.closedError());
+    for (const [id, entry] of pending) {
+      if (entry.owner === 'sdk') entry.abort?.abort(options.closedError());
       failAnswer(id, options.closedError());
     }
     transport.onclose?.();
