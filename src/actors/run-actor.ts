@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { RunControl } from '../agent/ports.ts';
 import type { CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
@@ -69,6 +70,8 @@ export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCom
     init(context) {
       context.run(async (stopped) => {
         using limit = childSignal(deps.signal);
+        // why: one listener for each call in flight and each run of the caller is as many as it should be (reliability BU6)
+        for (const signal of [limit.signal, deps.signal]) if (signal !== undefined) setMaxListeners(0, signal);
         const onStop = (): void => limit.abort(stopped.reason);
         const abort = (): void => limit.abort(new EngineError('cancelled', 'the run was cancelled'));
         stopped.addEventListener('abort', onStop, { once: true });

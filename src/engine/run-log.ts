@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Bus } from '../bus/bus.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import { isLagged } from '../bus/stream.ts';
@@ -24,6 +25,7 @@ export function createRunLog(bus: Bus, run: RunId): RunLog {
 
   function open(): { readonly signal: AbortSignal; end(): void } {
     const ended = new AbortController();
+    setMaxListeners(0, ended.signal); // one for each reader
     const off = bus.on({ run }, (envelope) => {
       if (envelope.seq !== undefined) numbered.push(envelope);
     });
