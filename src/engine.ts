@@ -3,6 +3,7 @@ import { createOutputChecker, type OutputSchema, toHint } from './agent/output-s
 import { type Bus, createBus } from './bus/bus.ts';
 import { createHooks, type Hooks } from './bus/hooks.ts';
 import type { UntrustedPart } from './config/config.ts';
+import type { Config } from './config/schema.ts';
 import { toActorEvent } from './engine/actor-events.ts';
 import { createAdmission } from './engine/admission.ts';
 import { type AgentRegistry, createAgentRegistry, registerAgents, toSpec } from './engine/agents.ts';
@@ -33,7 +34,7 @@ import { silentLogger } from './protocol/deps.ts';
 import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
-import type { Tool } from './protocol/tool.ts';
+import type { Permissions, Tool } from './protocol/tool.ts';
 import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import { parseRules } from './tools/rules.ts';
@@ -146,7 +147,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     logger,
     root,
     limits: [options, toRunLimits(config)],
-    permissions: options.permissions ?? {},
+    permissions: { ...extraReadPaths(config), ...options.permissions },
     rules,
     defaults: { ...options, budget: { ...toBudgetLimits(config), ...options.budget } },
     chooseModel: models.choose,
@@ -259,4 +260,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };
+}
+
+/** Folders the configuration lets file tools read, besides the workspace. */
+function extraReadPaths(config: Config): Pick<Permissions, 'extra_read_paths'> {
+  const paths = config.security?.extra_read_paths;
+  return paths === undefined || paths.length === 0 ? {} : { extra_read_paths: paths };
 }

@@ -24,9 +24,12 @@ export function createEngineTools(
   const security = config.security ?? {};
   let pool: ToolPool | undefined;
 
-  // why: an engine whose tools all live on the main thread starts no thread
-  const openPool = (): ToolPool =>
-    (pool ??= createToolPool({ logger: deps.logger, threads: options.toolThreads ?? config.limits?.tool_threads }));
+  // why: an engine whose tools all live on the main thread starts no thread; any other starts two, so that the first two
+  // calls of a step overlap
+  function openPool(): ToolPool {
+    const threads = options.toolThreads ?? config.limits?.tool_threads;
+    return (pool ??= createToolPool({ logger: deps.logger, threads, minThreads: 2 }));
+  }
 
   return {
     place: (tool) => (tool.worker === undefined || tool.is_mutating === true ? tool : toPooledTool(tool, openPool())),
