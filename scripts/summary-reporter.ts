@@ -16,8 +16,8 @@ export default class SummaryReporter implements Reporter {
       }
     }
     process.on('exit', () => {
-      const tail = skipped > 0 ? `, ${skipped} skipped` : '';
-      process.stdout.write(`${passed} passed, ${failed} failed${tail}\n`);
+      if (skipped > 0) process.stdout.write(`${skipped} skipped\n`);
+      process.stdout.write(`${passed} passed, ${failed} failed\n`);
     });
   }
 }
