@@ -62,6 +62,8 @@ export interface ClientOptions {
   readonly verdict: EraVerdict;
   readonly identity: ClientIdentity;
   readonly input: InputPolicy;
+  /** Whether calls mirror parameters in headers: HTTP in the modern era. */
+  readonly mirrorsHeaders: boolean;
   readonly signal: AbortSignal;
   readonly closedError: () => EngineError;
 }
@@ -160,7 +162,7 @@ function adapt(sdk: Client, options: ClientOptions): McpClient {
         const result = await sdk.request({ method, ...params }, anyResult, { signal, timeout: maxTimerMs });
         return readPage(method, result);
       }),
-    call: (request) => callTool(sdk, request, attempt),
+    call: (request) => callTool(sdk, { ...request, mirrorsHeaders: options.mirrorsHeaders }, attempt),
     async read(method, params, limits) {
       using timer = createCallTimer(limits);
       return await attempt(method, timer.signal, async () => {
@@ -198,7 +200,7 @@ function asList(value: unknown): readonly unknown[] {
 
 async function callTool(
   sdk: Client,
-  request: CallRequest,
+  request: CallRequest & { readonly mirrorsHeaders: boolean },
   attempt: <T>(method: string, signal: AbortSignal, work: () => Promise<T>) => Promise<T>,
 ): Promise<McpCallResult> {
   using timer = createCallTimer(request);
@@ -208,25 +210,23 @@ async function callTool(
     else timer.progress();
     request.onProgress?.(toProgress(progress));
   };
+  const params = { name: request.name, arguments: { ...request.args } };
+  const limits = { signal: timer.signal, timeout: maxTimerMs, onprogress };
+  const { tool } = request;
+  // why: only on the web are parameters mirrored in headers, which is what the longer way is for
   const result = await attempt('tools/call', timer.signal, () =>
-    sdk.callTool(
-      { name: request.name, arguments: { ...request.args } },
-      {
-        signal: timer.signal,
-        timeout: maxTimerMs,
-        onprogress,
-        ...(request.tool === undefined
-          ? {}
-          : {
-              toolDefinition: { name: request.tool.name, inputSchema: { ...request.tool.inputSchema, type: 'object' } },
-            }),
-      },
-    ),
+    tool === undefined || !request.mirrorsHeaders
+      ? sdk.request({ method: 'tools/call', params }, anyResult, limits)
+      : sdk.callTool(params, {
+          ...limits,
+          toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' } },
+        }),
   );
-  const raw = result._meta?.[handoverKeys.raw];
+  const meta = isJsonObject(result['_meta']) ? result['_meta'] : {};
+  const raw = ownValue(meta, handoverKeys.raw);
   // why: put there by our own transport, which has read it from the wire
   const read = (raw ?? { content: [], isError: false }) as McpCallResult;
-  checkOutput(request.tool, read);
+  checkOutput(tool, read);
   return read;
 }
 

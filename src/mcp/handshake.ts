@@ -23,6 +23,7 @@ export async function shakeHands(link: Link, verdict: EraVerdict, start: Connect
       verdict,
       identity: deps.identity,
       input,
+      mirrorsHeaders: link.carrier.kind === 'http' && verdict.kind === 'modern',
       signal: limit.signal,
       closedError: link.closedError,
     });
