@@ -70,13 +70,15 @@ export async function truncate(content: string, characters: number, options: Tru
 }
 
 async function saveOutput(content: string, options: TruncateOptions): Promise<string> {
+  // why: drawn before any wait, so that the order of ids follows the calls and not the disk
+  const name = `${options.newUuid()}.txt`;
   let folder = options.workspaceRoot;
   for (const part of outputFolder) {
     folder = join(folder, part);
     await mkdir(folder, { recursive: true });
     if (!(await lstat(folder)).isDirectory()) throw new EngineError('storage', `\`${part}\` is not a directory`);
   }
-  const path = join(folder, `${options.newUuid()}.txt`);
+  const path = join(folder, name);
   await writeNew(path, content);
   return path;
 }
