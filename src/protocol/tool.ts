@@ -99,6 +99,13 @@ export interface ToolWorker {
   readonly export?: string;
   /** Ends a call that stops showing signs of life (`throwIfCancelled`) for this long, with this error result. */
   readonly stall?: { readonly after_ms: number; readonly content: string };
+  /**
+   * Shares one call out over threads; runs on the main thread.
+   * @param call runs the export with an input of its own on a thread
+   * @param input what the validator let through
+   * @param threads how many there are
+   */
+  readonly spread?: (call: (input: unknown) => Promise<unknown>, input: unknown, threads: number) => Promise<unknown>;
 }
 
 export type InputCheck =

@@ -4,7 +4,8 @@ import { type BashSettings, runBash } from './bash.ts';
 import { defineTool } from './define.ts';
 import { editFile } from './edit-file.ts';
 import { glob } from './glob.ts';
-import { grep } from './grep.ts';
+import { grep, spreadGrep } from './grep.ts';
+import type { GrepInput } from './grep-search.ts';
 import { listDir } from './list-dir.ts';
 import { readFile } from './read-file.ts';
 import { fetchPage, type WebSettings } from './web-fetch.ts';
@@ -130,7 +131,11 @@ function grepTool(): Tool {
       case_insensitive: z.boolean().default(false),
     }),
     permission: 'read',
-    worker: { ...threadModule('grep', 'grep'), stall: patternStall },
+    worker: {
+      ...threadModule('grep', 'grepShare'),
+      stall: patternStall,
+      spread: (call, input, threads) => spreadGrep(call, input as GrepInput, threads),
+    },
     execute: grep,
   });
 }

@@ -3,48 +3,53 @@ import type { LineSource } from './line-source.ts';
 
 export type GrepMode = 'files' | 'content' | 'count';
 
-/** Longest output, in characters; longest line of a file in it. */
-const maxCharacters = 30_000;
+/** Longest output, in characters; longest line of a file in it (agent-runtime 16). */
+export const maxGrepCharacters = 30_000;
 const maxLineCharacters = 500;
 
-export interface GrepReport {
-  readonly files: number;
+/** What was found in one file. */
+export interface GrepBlock {
+  /** Place of the file in the order of the output. */
+  readonly path: string;
+  readonly lines: readonly string[];
   readonly matches: number;
+}
+
+/** Collects what is found, file by file, until an output would be full. */
+export interface GrepReport {
+  readonly blocks: readonly GrepBlock[];
   readonly isFull: boolean;
-  /** Begins a file; `path` as it is shown. */
-  open(path: string): void;
+  /** Begins a file; `shown` is how the output names it. */
+  open(path: string, shown: string): void;
   /** A matching line. @returns false when no more of this file is needed */
   add(source: LineSource, start: number, end: number): boolean;
   close(): void;
-  text(): string;
 }
 
-/** Collects the result of a search in one of three forms, up to the limit of an output (agent-runtime 16). */
 export function createGrepReport(mode: GrepMode, context: number): GrepReport {
-  const lines: string[] = [];
+  const blocks: GrepBlock[] = [];
   let characters = 0;
   let isFull = false;
-  let files = 0;
-  let matches = 0;
   let path = '';
-  let found = 0;
+  let shown = '';
+  let lines: string[] = [];
+  let matches = 0;
   let place: Place | undefined;
 
-  function push(line: string): boolean {
-    characters += countCharacters(line) + (lines.length === 0 ? 0 : 1);
-    if (characters > maxCharacters) isFull = true;
-    else lines.push(line);
-    return !isFull;
+  function push(line: string): void {
+    lines.push(line);
+    characters += countCharacters(line) + 1;
+    isFull ||= characters > maxGrepCharacters;
   }
 
-  function pushLine(mark: ':' | '-', number: number, text: string): boolean {
-    const shown = text.length > maxLineCharacters ? firstCharacters(text, maxLineCharacters) : text;
-    return push(`${path}${mark}${number}${mark}${shown}${shown.length < text.length ? '…' : ''}`);
+  function pushLine(mark: ':' | '-', number: number, text: string): void {
+    const kept = text.length > maxLineCharacters ? firstCharacters(text, maxLineCharacters) : text;
+    push(`${shown}${mark}${number}${mark}${kept}${kept.length < text.length ? '…' : ''}`);
   }
 
   /** Shows lines up to `end` that follow the last match, at most `count`. */
   function showAfter(at: Place, end: number, count: number): void {
-    for (let shown = 0; shown < count && at.start < end && !isFull; shown += 1) {
+    for (let seen = 0; seen < count && at.start < end && !isFull; seen += 1) {
       const stop = at.source.lineEnd(at.start);
       pushLine('-', at.number, at.source.line(at.start, stop));
       at.start = stop + 1;
@@ -54,7 +59,7 @@ export function createGrepReport(mode: GrepMode, context: number): GrepReport {
 
   function showMatch(source: LineSource, start: number, end: number): void {
     const at = (place ??= { source, start: 0, number: 1, shownTo: 0 });
-    const isFirst = found === 1;
+    const isFirst = matches === 1;
     if (!isFirst && context > 0) {
       showAfter(at, start, context);
       at.shownTo = at.start;
@@ -72,34 +77,29 @@ export function createGrepReport(mode: GrepMode, context: number): GrepReport {
   }
 
   return {
-    get files() {
-      return files;
-    },
-    get matches() {
-      return matches;
-    },
+    blocks,
     get isFull() {
       return isFull;
     },
-    open(shown) {
-      path = shown;
-      found = 0;
+    open(at, as) {
+      path = at;
+      shown = as;
+      lines = [];
+      matches = 0;
       place = undefined;
     },
     add(source, start, end) {
-      found += 1;
       matches += 1;
       if (mode === 'content') showMatch(source, start, end);
       return mode !== 'files' && !isFull;
     },
     close() {
-      if (found === 0) return;
-      files += 1;
-      if (mode === 'files') push(path);
-      else if (mode === 'count') push(`${path}:${found}`);
+      if (matches === 0) return;
+      if (mode === 'files') push(shown);
+      else if (mode === 'count') push(`${shown}:${matches}`);
       else if (place !== undefined) showAfter(place, place.source.length, context);
+      blocks.push({ path, lines, matches });
     },
-    text: () => lines.join('\n'),
   };
 }
 

@@ -1,6 +1,15 @@
-import { fromWireError, type WireError } from '../protocol/error.ts';
-import type { Tool, ToolContext, ToolContextData } from '../protocol/tool.ts';
+import { EngineError, fromWireError, isEngineError, messageOf, type WireError } from '../protocol/error.ts';
+import type { ToolTask } from '../protocol/thread.ts';
+import {
+  errorOutput,
+  type Tool,
+  type ToolContext,
+  type ToolContextData,
+  type ToolOutput,
+  type ToolWorker,
+} from '../protocol/tool.ts';
 import { toOutput } from '../tools/output.ts';
+import { stalled } from './tool-job.ts';
 import type { ToolPool } from './tool-pool.ts';
 
 /**
@@ -11,38 +20,53 @@ import type { ToolPool } from './tool-pool.ts';
 export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
   const { worker, name } = tool;
   if (worker === undefined || tool.is_mutating === true) return tool;
-  const { module, stall } = worker;
   return {
     ...tool,
     runs_in: 'thread',
     async call(input, context) {
       let thread: number | undefined;
-      const result = await pool.run(
-        {
-          module,
-          ...(worker.export === undefined ? {} : { export: worker.export }),
-          tool: name,
-          input,
-          context: toData(context),
-        },
-        {
+      const runOn = async (part: unknown): Promise<unknown> => {
+        const result = await pool.run(toTask(name, worker, part, context), {
           signal: context.signal,
-          stall,
+          stall: worker.stall,
           onProgress: context.onProgress,
           onStarted(id) {
-            thread = id;
+            thread ??= id;
             context.onStarted?.();
           },
           graceMs: context.graceMs,
-        },
-      );
-      if (result.ok) {
-        const output = toOutput(result.output);
-        return { ...output, metadata: { ...output.metadata, thread } };
-      }
-      throw 'error' in result ? toError(result.error) : result.thrown;
+        });
+        if (result.ok) return result.output;
+        throw 'error' in result ? toError(result.error) : result.thrown;
+      };
+      const value = worker.spread === undefined ? runOn(input) : worker.spread(runOn, input, pool.maxThreads);
+      const output = await toResult(value);
+      return { ...output, metadata: { ...output.metadata, thread } };
     },
   };
+}
+
+function toTask(tool: string, worker: ToolWorker, input: unknown, context: ToolContext): ToolTask {
+  const { module, export: name } = worker;
+  return { module, ...(name === undefined ? {} : { export: name }), tool, input, context: toData(context) };
+}
+
+async function toResult(value: Promise<unknown>): Promise<ToolOutput> {
+  try {
+    return toSafeOutput(await value);
+  } catch (error) {
+    if (isEngineError(error) && error.data === stalled) return errorOutput(error.message);
+    throw error;
+  }
+}
+
+/** @throws EngineError code `uncloneable` for a value that crossed but cannot be shown as JSON */
+function toSafeOutput(value: unknown): ToolOutput {
+  try {
+    return toOutput(value);
+  } catch (cause) {
+    throw new EngineError('tool', messageOf(cause), { code: 'uncloneable', cause });
+  }
 }
 
 function toData(context: ToolContext): ToolContextData {

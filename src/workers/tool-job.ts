@@ -1,8 +1,11 @@
 import { EngineError, toWireError } from '../protocol/error.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolTask, ToolTaskResult } from '../protocol/thread.ts';
-import { errorOutput, type ToolProgress, type ToolWorker } from '../protocol/tool.ts';
+import type { ToolProgress, ToolWorker } from '../protocol/tool.ts';
 import type { ToolThreadHost } from './tool-thread-host.ts';
+
+/** Data of the error of a call that was ended because it showed no signs of life; its message is the content to show. */
+export const stalled = 'stalled';
 
 export interface ToolRunOptions {
   readonly signal?: AbortSignal | undefined;
@@ -83,7 +86,9 @@ export function createToolJob(id: number, task: ToolTask, options: ToolRunOption
       const beats = on.beats();
       silent = beats === seen ? silent + 1 : 0;
       seen = beats;
-      if (silent >= checks) finish(true, () => deps.resolve({ ok: true, output: errorOutput(stall.content) }));
+      if (silent < checks) return;
+      const error = toWireError(new EngineError('tool', stall.content, { code: 'timeout', data: stalled }));
+      finish(true, () => deps.resolve({ ok: false, error }));
     }, stall.after_ms / checks);
   }
 

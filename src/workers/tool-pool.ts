@@ -48,6 +48,7 @@ export interface ToolPoolStats {
  * fails to load. It also keeps a lone call below the cost of a bare piscina task.
  */
 export interface ToolPool {
+  readonly maxThreads: number;
   /** Rejects only with the signal's reason; everything else is a result. */
   run(task: ToolTask, options?: ToolRunOptions): Promise<ToolTaskResult>;
   stats(): ToolPoolStats;
@@ -315,6 +316,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
 
   grow();
   return {
+    maxThreads,
     run,
     stats: () => ({ threads: threads.size, busy: running.size, queued: queue.size, completed, lost, started }),
     close: () => (closing ??= close()),

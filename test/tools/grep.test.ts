@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { grep, grepShare, spreadGrep } from '../../src/tools/grep.ts';
+import type { GrepInput } from '../../src/tools/grep-search.ts';
 import { createLineMatcher } from '../../src/tools/line-matcher.ts';
 import { requiredLiteral } from '../../src/tools/literal.ts';
 import { createWorkspace } from './workspace.ts';
@@ -152,5 +154,48 @@ describe('the tool', () => {
     expect((await workspace.call('grep', { pattern: 'x', glob: 'src/*.ts' })).content).toBe('src/a.ts');
     expect((await workspace.call('grep', { pattern: 'x', glob: 'src/*.ts', path: 'src' })).content).toBe('src/a.ts');
     expect((await workspace.call('grep', { pattern: 'x', glob: '*.js', path: 'src' })).content).toBe('src/b.js');
+  });
+});
+
+describe('a search shared out over threads', () => {
+  const input: GrepInput = {
+    pattern: 'needle',
+    path: '.',
+    output_mode: 'content',
+    context: 1,
+    case_insensitive: false,
+  };
+
+  function fill(workspace: ReturnType<typeof createWorkspace>, needles: number): void {
+    const filler = `${'some words that fill the line\n'.repeat(20_000)}`;
+    for (let index = 0; index < 12; index += 1) {
+      const folder = ['a', 'a-b', 'a.c', 'b/c/d'][index % 4];
+      workspace.write(`${folder}/f${index}.txt`, `${'needle\n'.repeat(needles)}${filler}needle ${index}\n`);
+    }
+  }
+
+  test.each([
+    [1, 'content'],
+    [1, 'count'],
+    [1, 'files'],
+    [400, 'content'],
+  ] as const)('gives what one thread gives: %i more matches a file, %s', async (needles, mode) => {
+    using workspace = createWorkspace();
+    fill(workspace, needles);
+    const context = workspace.context();
+    const shares: unknown[] = [];
+    const request = { ...input, output_mode: mode };
+
+    const spread = await spreadGrep(
+      async (part) => {
+        shares.push(part.share);
+        return structuredClone(grepShare(part, context));
+      },
+      request,
+      3,
+    );
+
+    expect(spread).toEqual(grep(request, context));
+    expect(shares.length).toBe(mode === 'content' && needles === 400 ? 1 : 4);
   });
 });

@@ -151,10 +151,10 @@ describe('a pool', () => {
     expect(messageOf(result)).toBe('timeout: timed out after 50 ms and was stopped');
   });
 
-  test('a call without signs of life ends with the given result', async () => {
+  test('a call without signs of life ends with the given text', async () => {
     const stall = { after_ms: 50, content: 'it hangs' };
 
-    expect(contentOf(await pool.run(taskOf('hostile.ts', 'spins'), { stall }))).toBe('it hangs');
+    expect(messageOf(await pool.run(taskOf('hostile.ts', 'spins'), { stall }))).toBe('timeout: it hangs');
   });
 
   test('a result that cannot be cloned is an error that names the tool', async () => {

@@ -1,0 +1,245 @@
+import { afterAll, expect, test } from 'vitest';
+import type { Envelope } from '../../src/bus/envelope.ts';
+import type { Engine } from '../../src/engine.ts';
+import type { EngineOptions } from '../../src/engine/options.ts';
+import type { RunHandle } from '../../src/engine/run-handle.ts';
+import type { AgentStop } from '../../src/protocol/agent.ts';
+import { createRecorder } from '../../src/testing/recorder.ts';
+import { createRunPool, type RunPool, type RunPoolOptions } from '../../src/workers/run-pool.ts';
+import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from '../engine/drill.ts';
+import { createLogRecorder } from './pool-fixture.ts';
+
+/** An engine whose runs are in threads of its own. */
+async function openWith(options: Omit<RunPoolOptions, 'logger'>, more: EngineOptions = {}) {
+  const log = createLogRecorder();
+  return await openOn(createRunPool({ ...options, logger: log.logger }), log, more);
+}
+
+/** One thread for the tests that leave it as it was: each takes its time to start. */
+const sharedLog = createLogRecorder();
+const sharedPool = createRunPool({ threads: 1, logger: sharedLog.logger });
+afterAll(() => sharedPool.close());
+
+async function openShared(more: EngineOptions = {}) {
+  return await openOn({ ...sharedPool, close: () => Promise.resolve() }, sharedLog, more);
+}
+
+async function openOn(pool: RunPool, log: ReturnType<typeof createLogRecorder>, more: EngineOptions) {
+  const engine = await createDrillEngine({ runPool: pool, placement: 'thread', logger: log.logger, ...more });
+  return {
+    engine,
+    pool,
+    log,
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await pool.close();
+    },
+  };
+}
+
+async function stopOf(run: RunHandle): Promise<AgentStop> {
+  return (await run.outcome).stop;
+}
+
+/** The types of a run's events, `agent_delta` left out. */
+async function typesOf(run: RunHandle): Promise<readonly string[]> {
+  const types: string[] = [];
+  for await (const { event } of run.events({ from: 1 })) types.push(event.type);
+  return types;
+}
+
+/** Resolves when a run has begun in its thread. */
+function begun(engine: Engine): Promise<Envelope> {
+  return new Promise((resolve) => engine.bus.on('agent_started', resolve));
+}
+
+test('two runs execute in two threads', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 2 }, { tools: [gate.tool] });
+  const drill = { steps: 1, calls: [{ name: 'gate', input: {} }] };
+  const runs = [startDrill(opened.engine, drill), startDrill(opened.engine, drill)];
+  await gate.started();
+  await gate.started();
+
+  const { threads } = opened.pool.stats();
+
+  expect(threads.map(({ runs: count }) => count)).toEqual([1, 1]);
+  gate.open();
+  await Promise.all(runs.map(stopOf));
+});
+
+test('a thread that ends takes exactly its own runs with it', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 2 }, { tools: [gate.tool, echo] });
+  const { engine } = opened;
+  const waiting = { steps: 1, calls: [{ name: 'gate', input: {} }] };
+  const [survivor, neighbour] = [startDrill(engine, waiting), startDrill(engine, waiting)];
+  await gate.started();
+  await gate.started();
+  // the third goes to the thread of the first: both have one run, and the first is asked first
+  const [first] = opened.pool.stats().threads;
+  const killer = startDrill(engine, { end: 'exit' });
+
+  const stop = await stopOf(killer);
+
+  expect(stop).toMatchObject({ reason: 'error', kind: 'other', code: 'worker_exited' });
+  expect(stop).toMatchObject({ message: expect.stringContaining('worker exited with code: 3') });
+  const left = opened.pool.stats().threads.map(({ thread }) => thread);
+  expect(left).not.toContain(first?.thread);
+  gate.open();
+  const stops = await Promise.all([survivor, neighbour].map(stopOf));
+  expect(stops.map(({ reason }) => reason).sort()).toEqual(['completed', 'error']);
+  expect(await typesOf(killer)).toEqual(['agent_started', 'agent_finished']);
+  expect(await stopOf(startDrill(engine, {}))).toEqual({ reason: 'completed' });
+});
+
+test('the calls of a run whose thread ended are cancelled before its last event', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 1 }, { tools: [gate.tool] });
+  const { engine } = opened;
+  const run = startDrill(engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  await gate.started();
+
+  startDrill(engine, { end: 'exit' });
+
+  expect(await stopOf(run)).toMatchObject({ reason: 'error', code: 'worker_exited' });
+  expect(await typesOf(run)).toEqual(['agent_started', 'tool_called', 'tool_returned', 'agent_finished']);
+});
+
+test('a thread that runs out of heap ends its runs, and the next run gets another', async () => {
+  await using opened = await openWith({ threads: 1, heapMb: 64 });
+
+  const stop = await stopOf(startDrill(opened.engine, { end: 'exhaust' }));
+
+  expect(stop).toMatchObject({ reason: 'error', code: 'worker_exited' });
+  expect(await stopOf(startDrill(opened.engine, {}))).toEqual({ reason: 'completed' });
+});
+
+test.each(['throw', 'reject'] as const)(
+  'an error that nobody waits for (%s) ends no run and is logged',
+  async (leave) => {
+    const gate = createGate();
+    await using opened = await openShared({ tools: [gate.tool] });
+    const neighbour = startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+    await gate.started();
+
+    const stop = await stopOf(startDrill(opened.engine, { leave }));
+    const line = await opened.log.next(leave === 'throw' ? 'nobody catches this' : 'nobody waits for this');
+
+    expect(stop).toEqual({ reason: 'completed' });
+    expect(line).toMatchObject({ level: 'error' });
+    gate.open();
+    expect(await stopOf(neighbour)).toEqual({ reason: 'completed' });
+  },
+);
+
+test('a cancelled run whose thread no longer listens ends with the thread', async () => {
+  await using opened = await openWith({ threads: 1, unresponsiveMs: 50 });
+  const run = startDrill(opened.engine, { end: 'spin' });
+  await begun(opened.engine);
+
+  await run.cancel();
+
+  expect(await stopOf(run)).toEqual({ reason: 'cancelled' });
+  expect(await opened.log.next('did not answer to a cancel')).toMatchObject({ level: 'error' });
+  expect(await stopOf(startDrill(opened.engine, {}))).toEqual({ reason: 'completed' });
+});
+
+test('a cancelled run whose calls take their time does not cost the thread', async () => {
+  const stubborn = {
+    name: 'stubborn',
+    description: 'Does not listen.',
+    input_schema: { type: 'object' },
+    call: () => new Promise((resolve) => setTimeout(resolve, 300)),
+  };
+  await using opened = await openWith({ threads: 1, unresponsiveMs: 50 }, { tools: [stubborn] });
+  const run = startDrill(opened.engine, { steps: 1, calls: [{ name: 'stubborn', input: {} }] });
+  await new Promise((resolve) => opened.engine.bus.on('tool_called', resolve));
+  const [before] = opened.pool.stats().threads;
+
+  await run.cancel();
+
+  expect(await stopOf(run)).toEqual({ reason: 'cancelled' });
+  expect(opened.pool.stats().threads[0]?.thread).toBe(before?.thread);
+});
+
+test('what cannot be sent to a thread fails by that reason', async () => {
+  await using opened = await openShared();
+  const vars = { broken: (() => '') as unknown as string };
+
+  const run = startDrill(opened.engine, {}, { vars });
+
+  await expect(run.outcome).rejects.toMatchObject({ kind: 'invalid_request', code: 'uncloneable' });
+});
+
+test('a kind whose module does not hold it fails by that reason', async () => {
+  await using opened = await openShared({ model: 'lost/x' });
+
+  const run = startDrill(opened.engine, {});
+
+  await expect(run.outcome).rejects.toMatchObject({
+    kind: 'config',
+    message: expect.stringContaining('exports no provider kind `nothing`'),
+  });
+});
+
+test('more runs than there is room for wait, tenants in turn', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
+  const { engine, pool } = opened;
+  using recorder = createRecorder(engine.bus);
+  const first = startDrill(engine, { steps: 1, calls: [{ name: 'gate', input: {} }] }, { tenant: 'many' });
+  await gate.started();
+  const many = [1, 2, 3].map(() => startDrill(engine, {}, { tenant: 'many' }));
+  const other = startDrill(engine, {}, { tenant: 'other' });
+  await new Promise(setImmediate);
+  expect(pool.stats()).toMatchObject({ running: 1, queued: 4 });
+
+  gate.open();
+  await Promise.all([first, ...many, other].map(stopOf));
+
+  const order = recorder.envelopes.flatMap(({ event }) => (event.type === 'agent_started' ? [event.run] : []));
+  expect(order.indexOf(other.id)).toBeLessThanOrEqual(2);
+  expect(pool.stats()).toMatchObject({ running: 0, queued: 0 });
+});
+
+test('a run that waits for a thread can be cancelled', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
+  startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  await gate.started();
+  const waiting = startDrill(opened.engine, {});
+  await new Promise(setImmediate);
+
+  await waiting.cancel();
+
+  expect(await stopOf(waiting)).toEqual({ reason: 'cancelled' });
+  expect(await typesOf(waiting)).toEqual(['agent_started', 'agent_finished']);
+  gate.open();
+});
+
+test('closing the engine ends the runs in threads and the threads', async () => {
+  const log = createLogRecorder();
+  const engine = await createDrillEngine({ placement: 'thread', runThreads: 2, logger: log.logger });
+  const runs = Array.from({ length: 6 }, () => startDrill(engine, { delay_ms: 60_000 }));
+  await begun(engine);
+
+  await engine.close();
+
+  expect((await Promise.all(runs.map(stopOf))).every(({ reason }) => reason === 'cancelled')).toBe(true);
+  expect(engine.stats().run_pool.threads).toEqual([]);
+  expect(() => engine.run(soldier, toMessage({}))).toThrow('closed');
+});
+
+test('ports and handles stay flat over many runs', async () => {
+  await using opened = await openShared();
+  const { engine } = opened;
+  const round = () => Promise.all(Array.from({ length: 100 }, () => stopOf(startDrill(engine, {}))));
+  await round();
+  const before = process.getActiveResourcesInfo().length;
+
+  for (let count = 0; count < 10; count += 1) await round();
+
+  await new Promise(setImmediate);
+  expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(before + 2);
+});
