@@ -2,8 +2,9 @@ import { expose } from 'comlink';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { RunControl } from '../agent/ports.ts';
+import type { RunControl, ToolAnswer } from '../agent/ports.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
+import type { ToolUseBlock } from '../protocol/message.ts';
 import type { Provider, ProviderRef } from '../protocol/model.ts';
 import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
 import {
@@ -14,8 +15,8 @@ import {
   type RunReport,
   type RunThreadJob,
   type SignedThinkingEntries,
-  toEndpoint,
 } from './run-port.ts';
+import { toEndpoint } from './port-endpoint.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 
 /** A run to execute in a thread. */
@@ -67,6 +68,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
   const read = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let thread: number | undefined;
   let heardCancel: boolean | undefined;
+  let answers: (readonly [number: number, answer: ToolAnswer])[] = [];
   let failure: unknown;
   let lastCheck: OutputCheck<unknown> | undefined;
   let end: () => void = () => {};
@@ -97,8 +99,25 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
     for (const usage of report.usage) run.budget.add(usage);
     for (const event of report.events) publish(event);
     for (const { level, message, fields } of report.logs) run.ports.logger[level](message, fields);
+    for (const [number, call] of report.calls) void answerCall(number, call);
     Atomics.add(read, 0, 1);
     if (report.isLast) end();
+  }
+
+  async function answerCall(number: number, call: ToolUseBlock): Promise<void> {
+    try {
+      const answer = await run.ports.callTool(call);
+      // why: calls that end in one turn of the loop are answered in one message
+      if (answers.length === 0) setImmediate(sendAnswers);
+      answers.push([number, answer]);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  function sendAnswers(): void {
+    send({ control: 'answers', answers });
+    answers = [];
   }
 
   // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
@@ -107,15 +126,18 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
     try {
       run.ports.publish(event);
     } catch (error) {
-      failure = error;
-      send({ control: 'cancel', mode: 'hard' });
+      fail(error);
     }
+  }
+
+  function fail(error: unknown): void {
+    failure ??= error;
+    send({ control: 'cancel', mode: 'hard' });
   }
 
   function toPort(): RunPort {
     const { ports } = run;
     return {
-      callTool: (call) => ports.callTool(call),
       augmentPrompt: (role, task) => answer(() => ports.augmentPrompt(role, task)),
       checkDocument: (document) =>
         answer(async () => {

@@ -1,4 +1,3 @@
-import type { Endpoint } from 'comlink';
 import type { MessagePort } from 'node:worker_threads';
 import type { BudgetLimits, BudgetStop, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
@@ -41,9 +40,8 @@ export type PortAnswer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: WireError };
 
-/** What a run thread asks of the main thread: everything that needs the registry, the hooks or a schema. */
+/** What a run thread asks of the main thread, besides its tool calls: what needs the hooks or a schema. */
 export interface RunPort {
-  callTool(call: ToolUseBlock): Promise<ToolAnswer>;
   augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>>;
   checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>>;
   observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void>;
@@ -54,7 +52,9 @@ export type RunControlMessage =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
   | { readonly control: 'steer'; readonly text: string }
   /** A budget the run shares with others is used up. */
-  | { readonly control: 'spent'; readonly stop: BudgetStop };
+  | { readonly control: 'spent'; readonly stop: BudgetStop }
+  /** To the tool calls with these numbers. */
+  | { readonly control: 'answers'; readonly answers: readonly (readonly [number: number, answer: ToolAnswer])[] };
 
 /** From the run to the main thread, outside the calls: one array for all that happened since the last. */
 export interface RunReport {
@@ -65,6 +65,8 @@ export interface RunReport {
   /** What the budget counted since the last report. */
   readonly usage: readonly Usage[];
   readonly logs: readonly RunLogLine[];
+  /** Tool calls to make now, after the events: those of one step come together, so that they start as they do inline. */
+  readonly calls: readonly (readonly [number: number, call: ToolUseBlock])[];
   /** Nothing follows. */
   readonly isLast: boolean;
 }
@@ -84,32 +86,4 @@ export interface LateError {
 /** The control and report messages; everything else on the port is a call. */
 export function isOutsideCalls(data: unknown): data is RunControlMessage | RunReport {
   return typeof data === 'object' && data !== null && ('control' in data || 'report' in data);
-}
-
-/**
- * A port as comlink wants it. Calls and plain messages share one port, because two ports would not keep the order between
- * an event and the call that follows it.
- */
-export function toEndpoint(port: MessagePort): Endpoint {
-  const listeners = new Map<unknown, (data: unknown) => void>();
-  return {
-    postMessage: (message: unknown, transfer?: readonly unknown[]) =>
-      port.postMessage(message, (transfer ?? []) as never),
-    addEventListener(_type, listener) {
-      const receive = (data: unknown): void => {
-        if (isOutsideCalls(data)) return;
-        const event = { data } as MessageEvent;
-        if (typeof listener === 'function') listener(event);
-        else listener.handleEvent(event);
-      };
-      listeners.set(listener, receive);
-      port.on('message', receive);
-    },
-    removeEventListener(_type, listener) {
-      const receive = listeners.get(listener);
-      if (receive !== undefined) port.off('message', receive);
-      listeners.delete(listener);
-    },
-    start: () => port.start(),
-  };
 }

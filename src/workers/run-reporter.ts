@@ -1,8 +1,9 @@
+import type { ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
-import { type Logger, type LogLevel, type LogFields } from '../protocol/deps.ts';
+import type { LogFields, Logger, LogLevel } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
-import type { Usage } from '../protocol/message.ts';
-import type { RunLogLine, RunReport } from './run-port.ts';
+import type { ToolUseBlock, Usage } from '../protocol/message.ts';
+import type { RunControlMessage, RunLogLine, RunReport } from './run-port.ts';
 
 /** Reports the main thread has not read yet before previews are dropped. */
 export const maxUnreadReports = 64;
@@ -12,8 +13,12 @@ export interface RunReporter {
   event(event: BusEvent): void;
   usage(counted: Usage): void;
   readonly logger: Logger;
-  /** Sends what there is, before a call that must come after it. */
+  /** Asks for a tool call; calls made in one go leave in one message, behind what happened before. */
+  call(call: ToolUseBlock): Promise<ToolAnswer>;
+  /** Sends what there is. */
   flush(): void;
+  /** Takes the answers to calls. */
+  answer(answers: Extract<RunControlMessage, { readonly control: 'answers' }>['answers']): void;
   /** Sends a report even when there is nothing to tell: a sign of life. */
   acknowledge(): void;
   /** Sends the last report. */
@@ -31,19 +36,23 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
   let events: BusEvent[] = [];
   let usage: Usage[] = [];
   let logs: RunLogLine[] = [];
+  let calls: RunReport['calls'][number][] = [];
   let sent = 0;
   let isScheduled = false;
+  let lastCall = 0;
+  const waiting = new Map<number, (answer: ToolAnswer) => void>();
 
   function send(isLast: boolean): void {
     sent += 1;
-    options.post({ report: true, thread: options.thread, events, usage, logs, isLast });
+    options.post({ report: true, thread: options.thread, events, usage, logs, calls, isLast });
     events = [];
     usage = [];
     logs = [];
+    calls = [];
   }
 
   function flush(): void {
-    if (events.length > 0 || usage.length > 0 || logs.length > 0) send(false);
+    if (events.length > 0 || usage.length > 0 || logs.length > 0 || calls.length > 0) send(false);
   }
 
   function schedule(): void {
@@ -72,6 +81,19 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
       schedule();
     },
     logger: { trace: log('trace'), debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    call(call) {
+      lastCall += 1;
+      const number = lastCall;
+      if (calls.length === 0) queueMicrotask(flush);
+      calls.push([number, call]);
+      return new Promise((resolve) => waiting.set(number, resolve));
+    },
+    answer(answers) {
+      for (const [number, answer] of answers) {
+        waiting.get(number)?.(answer);
+        waiting.delete(number);
+      }
+    },
     flush,
     acknowledge: () => send(false),
     end: () => send(true),

@@ -14,8 +14,8 @@ import {
   type RunPort,
   type RunThreadJob,
   type RunThreadResult,
-  toEndpoint,
 } from './run-port.ts';
+import { toEndpoint } from './port-endpoint.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 import { createRunReporter, type RunReporter } from './run-reporter.ts';
 import { importUrl } from './tool-module.ts';
@@ -71,6 +71,9 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       case 'spent':
         spent ??= message.stop;
         return;
+      case 'answers':
+        reports.answer(message.answers);
+        return;
       case 'cancel':
         isStopRequested = true;
         if (message.mode !== 'hard') return;
@@ -106,23 +109,22 @@ function toPorts(
   reports: RunReporter,
   inbox: Inbox,
 ): RunPorts {
-  async function observe({ signal: _signal, ...request }: CompletionRequest): Promise<void> {
+  async function announce({ signal: _signal, ...request }: CompletionRequest): Promise<void> {
+    // why: what a provider does may be the last thing this thread does, and what came before must be known
+    reports.flush();
     if (thread.observesRequests) await remote.observeRequest(request);
   }
 
   return {
     async complete(request, onDelta) {
-      await observe(request);
+      await announce(request);
       return await provider.completeStreaming(request, onDelta);
     },
     async completeAux(request) {
-      await observe(request);
+      await announce(request);
       return await provider.complete(request);
     },
-    async callTool(call) {
-      reports.flush();
-      return await remote.callTool(call);
-    },
+    callTool: reports.call,
     augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(role, task)),
     checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
     publish: (event) => reports.event(event),
