@@ -44,6 +44,14 @@ test('the source tree follows the import table and the rules of the house', () =
   expect(findViolations(tree, dependencies)).toEqual([]);
 });
 
+test('ARCHITECTURE.md has a row for every row of the table', () => {
+  const page = readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const places = Object.keys(layers).map((place) => place.split('/').at(-1) ?? place);
+
+  expect(places.filter((place) => !rows.some((row) => row.includes(`\`${place}`)))).toEqual([]);
+});
+
 test('every exception names a file that exists and a reason', () => {
   const files = new Set(tree.map((module) => module.file));
 
