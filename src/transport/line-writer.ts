@@ -24,7 +24,7 @@ export interface LineWriterOptions {
   /** One write that takes longer is a failure. In milliseconds. */
   readonly stallMs: number;
   readonly elapsed: () => number;
-  /** Called once. `failed` are the lines of the write that failed, `waiting` those that were not begun. */
+  /** Called once. `failed` are the lines of the write that failed, or the one too many; `waiting` those not begun. */
   onFailure(failure: WriteFailure): void;
 }
 
@@ -75,6 +75,8 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     queue.push(line);
     queuedCharacters += line.text.length + 1;
     if (queuedCharacters * 3 > options.maxQueuedBytes && queuedBytes() > options.maxQueuedBytes) {
+      queue.pop();
+      batch.push(line);
       fail(`more than ${options.maxQueuedBytes} bytes are waiting`);
       return;
     }
