@@ -23,6 +23,8 @@ export interface ModelPrice {
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** Input tokens count those read from the cache as well, as some providers report them. */
+  readonly inputIncludesCached?: boolean;
 }
 
 export interface BudgetStop {
@@ -128,8 +130,9 @@ function least(name: keyof BudgetLimits, limit: number | undefined, used: number
 
 /** What a number of tokens costs, in USD. */
 export function costOf(usage: Usage, price: ModelPrice): number {
+  const cached = price.inputIncludesCached === true ? Math.min(usage.cache_read_tokens, usage.input_tokens) : 0;
   return (
-    (usage.input_tokens * price.input +
+    ((usage.input_tokens - cached) * price.input +
       usage.output_tokens * price.output +
       usage.cache_read_tokens * price.cacheRead +
       usage.cache_write_tokens * price.cacheWrite) /

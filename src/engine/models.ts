@@ -4,6 +4,7 @@ import type { AgentSpec } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import { parseModelRef } from '../protocol/model.ts';
 import type { ProviderDeps } from '../providers/provider.ts';
+import { toAnthropicModel } from '../providers/anthropic-body.ts';
 import { createProviders, type Providers } from '../providers/registry.ts';
 import type { ChosenModel } from './chosen-model.ts';
 import type { EngineOptions, RunOptions } from './options.ts';
@@ -18,7 +19,8 @@ export interface Models {
   choose(spec: AgentSpec, options: RunOptions): ChosenModel;
   /** The spec with the thinking level its phase asks for. @throws EngineError `config` for an unknown phase */
   applyPhase(spec: AgentSpec, phase: string | undefined): AgentSpec;
-  priceOf(model: string): ModelPrice | undefined;
+  /** What its tokens cost; nothing when no price is known. */
+  priceOf(chosen: Pick<ChosenModel, 'provider' | 'model'>): ModelPrice | undefined;
 }
 
 /** @throws EngineError `config` for a wrong provider table */
@@ -57,14 +59,34 @@ export function createModels(options: EngineOptions, config: Config, deps: Provi
       const { thinking } = phaseOf(name);
       return thinking === undefined ? spec : { ...spec, thinking };
     },
-    priceOf(model) {
-      const given = options.prices;
-      if (given !== undefined && Object.hasOwn(given, model)) return given[model];
-      const prices = config.prices ?? {};
-      const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
-      if (price === undefined) return undefined;
-      const { input = 0, output = 0, cache_read: cacheRead = 0, cache_write: cacheWrite = 0 } = price;
-      return { input, output, cacheRead, cacheWrite };
+    priceOf: ({ provider, model }) => {
+      const info = provider.info();
+      const name = model === '' ? info.default_model : model;
+      const price = findPrice([name, toAnthropicModel(name)], options, config);
+      return price === undefined || info.input_includes_cached !== true
+        ? price
+        : { ...price, inputIncludesCached: true };
     },
   };
+}
+
+/** The first of the names that has a price: the caller's over the configuration's over the built-in ones, key by key. */
+function findPrice(names: readonly string[], options: EngineOptions, config: Config): ModelPrice | undefined {
+  for (const name of names) {
+    const given = own(options.prices, name);
+    const configured = { ...own(defaultConfig.prices, name), ...own(config.prices, name) };
+    const { input = configured.input, output = configured.output } = given ?? {};
+    if (input === undefined && output === undefined) continue;
+    const {
+      // why: a budget that is too careful ends a run early, one that counts nothing for cached tokens ends none
+      cacheRead = configured.cache_read ?? input ?? 0,
+      cacheWrite = configured.cache_write ?? input ?? 0,
+    } = given ?? {};
+    return { input: input ?? 0, output: output ?? 0, cacheRead, cacheWrite };
+  }
+  return undefined;
+}
+
+function own<T>(table: { readonly [name: string]: T } | undefined, name: string): T | undefined {
+  return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }

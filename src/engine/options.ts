@@ -154,8 +154,11 @@ export interface EngineOptions extends RunLimits {
   readonly runsPerThread?: number;
   /** A pool of run threads shared by several engines (`createRunPool`); whoever made it closes it. */
   readonly runPool?: RunPool;
-  /** USD per million tokens by model id. */
-  readonly prices?: { readonly [model: string]: ModelPrice };
+  /**
+   * USD per million tokens by model id, over those of the configuration and the built-in ones. A cache price left out is the
+   * input price.
+   */
+  readonly prices?: { readonly [model: string]: Partial<Omit<ModelPrice, 'inputIncludesCached'>> };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */
   readonly toolThreads?: number;
   /** Publish `engine_stats` this often, in milliseconds. Default: never. */

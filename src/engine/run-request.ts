@@ -40,7 +40,7 @@ export interface RunsDeps {
   readonly admission: Admission;
   readonly placements: Placements;
   chooseModel(spec: AgentSpec, options: RunOptions): ChosenModel;
-  priceOf(model: string): ModelPrice | undefined;
+  priceOf(chosen: ChosenModel): ModelPrice | undefined;
 }
 
 export interface RunRequest {

@@ -13,11 +13,10 @@ export function findPrice(
   chosen: ChosenModel,
   deps: RunsDeps,
 ): ModelPrice | undefined {
-  const model = modelShown(chosen);
-  const price = deps.priceOf(model);
+  const price = deps.priceOf(chosen);
   const maxCost = options.budget?.maxCost ?? deps.defaults.budget?.maxCost;
   if (maxCost !== undefined && price === undefined) {
-    deps.logger.warn(`no price is known for model \`${model}\`: the cost budget is not enforced`, { run });
+    deps.logger.warn(`no price is known for model \`${modelShown(chosen)}\`: the cost budget is not enforced`, { run });
   }
   return price;
 }

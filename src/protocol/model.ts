@@ -49,6 +49,8 @@ export interface ProviderInfo {
   readonly supports_tools: boolean;
   readonly supports_thinking: boolean;
   readonly supports_json_schema?: boolean;
+  /** Whether its `input_tokens` count those read from its cache as well; default false. */
+  readonly input_includes_cached?: boolean;
   readonly default_model: string;
 }
 

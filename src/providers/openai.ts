@@ -63,6 +63,7 @@ function createProvider(
         supports_tools: true,
         supports_thinking: flag(extra, 'reasoning', isOfficial),
         supports_json_schema: takesSchema(extra, isOfficial),
+        input_includes_cached: true,
         default_model: defaultModel,
       },
       completionUrl: endpoint(baseUrl, '/chat/completions'),

@@ -82,6 +82,7 @@ function readInfo(header: JsonObject): ProviderInfo | undefined {
     supports_tools: provider['supports_tools'] !== false,
     supports_thinking: provider['supports_thinking'] !== false,
     supports_json_schema: provider['supports_json_schema'] === true,
+    ...(provider['input_includes_cached'] === true ? { input_includes_cached: true } : {}),
     default_model: model,
   };
 }

@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { type Logger, silentLogger } from '../../src/protocol/deps.ts';
+import { createManualClock } from '../../src/testing/manual-clock.ts';
+import { calling, openTestEngine, toolNamed, worker } from './support.ts';
+
+const touch = toolNamed('touch', () => 'ok');
+/** A step that uses 15 tokens, 10 in and 5 out, and asks for another. */
+const step = calling(['touch']);
+
+describe('the budget of a run', () => {
+  test('stops it before the next step, as a cancellation with its cause', async () => {
+    await using stage = await openTestEngine([step, step, { text: 'never' }], { tools: [touch] });
+
+    const run = stage.engine.run(worker, 'go', { budget: { maxTokens: 30 } });
+
+    expect(await run.outcome).toMatchObject({ stop: { reason: 'cancelled', cause: 'budget_tokens' }, steps: 2 });
+    expect(run.used()).toMatchObject({ tokens: 30 });
+    expect(stage.of('agent_finished')[0]?.stop).toBe('{"reason":"cancelled","cause":"budget_tokens"}');
+  });
+
+  test('that is used up by the last step leaves the run completed', async () => {
+    await using stage = await openTestEngine([step, { text: 'done' }], { tools: [touch] });
+
+    const { stop } = await stage.engine.run(worker, 'go', { budget: { maxTokens: 30 } }).outcome;
+
+    expect(stop).toEqual({ reason: 'completed' });
+  });
+
+  test('comes from the run, else the engine, else the configuration, limit by limit', async () => {
+    const options = {
+      tools: [touch],
+      config: { budget: { max_tokens: 15, max_duration_secs: 3600 } },
+      budget: { maxDurationMs: 1_000 },
+    };
+    await using stage = await openTestEngine([step, step, { text: 'done' }, step, { text: 'never' }], options);
+
+    const roomy = await stage.engine.run(worker, 'go', { budget: { maxTokens: 1000 } }).outcome;
+    expect(roomy.stop).toEqual({ reason: 'completed' });
+    const { stop } = await stage.engine.run(worker, 'go').outcome;
+    expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_tokens' });
+
+    const clock = createManualClock();
+    const slow = toolNamed('touch', () => clock.advance(1_000));
+    await using timed = await openTestEngine([step, { text: 'never' }], { ...options, tools: [slow], clock });
+    const late = await timed.engine.run(worker, 'go', { budget: { maxTokens: 1000 } }).outcome;
+    expect(late.stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
+  });
+
+  test('counts repair and summary calls, which are no steps', async () => {
+    const schema = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] };
+    await using stage = await openTestEngine([{ text: 'yes' }, { text: 'no json either' }, { text: 'never' }]);
+
+    const failing = stage.engine.runStructured(worker, 'go', schema, { budget: { maxTokens: 30 } });
+
+    // the session that would ask again ends before its first model call
+    await expect(failing).rejects.toMatchObject({
+      kind: 'invalid_request',
+      outcome: { stop: { reason: 'cancelled', cause: 'budget_tokens' }, steps: 1, aux_usage: { input_tokens: 10 } },
+    });
+    expect(stage.requests).toHaveLength(2);
+  });
+
+  test('ends a wait for a retry’s next attempt too', async () => {
+    const clock = createManualClock();
+    await using stage = await openTestEngine(
+      [{ error: { kind: 'rate_limited', message: 'slow down', retry_after_ms: 5_000 } }, { text: 'never' }],
+      { clock },
+    );
+    stage.engine.bus.on('retrying', () => void setImmediate(() => clock.advance(5_000)));
+
+    const { stop } = await stage.engine.run(worker, 'go', { budget: { maxDurationMs: 5_000 } }).outcome;
+
+    expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
+    expect(stage.requests).toHaveLength(1);
+  });
+});
+
+describe('what a run may cost', () => {
+  const usage = { input_tokens: 1000, output_tokens: 1000 };
+  const dear = { ...step, usage };
+
+  test.each([
+    ['the caller’s price', { prices: { m: { input: 10, output: 40 } } }, 0.05],
+    ['the configuration’s price', { config: { prices: { m: { input: 5, output: 20 } } } }, 0.025],
+    [
+      'the caller’s over the configuration’s, key by key',
+      { prices: { m: { output: 45 } }, config: { prices: { m: { input: 5, output: 20 } } } },
+      0.05,
+    ],
+  ])('is counted by %s', async (_what, options, cost) => {
+    await using stage = await openTestEngine([dear, { text: 'never', usage }], { tools: [touch], ...options });
+
+    const run = stage.engine.run(worker, 'go', { model: 'm', budget: { maxCost: cost } });
+
+    expect((await run.outcome).stop).toEqual({ reason: 'cancelled', cause: 'budget_cost' });
+    expect(run.used().cost).toBeCloseTo(cost, 10);
+  });
+
+  test('models of the built-in providers have a price, by shorthand too, and one’s own goes first', async () => {
+    await using stage = await openTestEngine(
+      [
+        { text: 'a', usage },
+        { text: 'b', usage },
+        { text: 'c', usage },
+      ],
+      {
+        config: { prices: { 'claude-opus-5': { output: 1 } } },
+      },
+    );
+
+    const runs = ['claude-sonnet-5', 'Sonnet', 'opus'].map((model) => stage.engine.run(worker, 'go', { model }));
+    await Promise.all(runs.map((run) => run.outcome));
+
+    expect(runs.map((run) => run.used().cost.toFixed(4))).toEqual(['0.0120', '0.0120', '0.0060']);
+  });
+
+  test('cached tokens without a price of their own cost what input costs', async () => {
+    await using stage = await openTestEngine([{ text: 'a', usage: { ...usage, cache_read_tokens: 1000 } }], {
+      prices: { m: { input: 10, output: 0 } },
+    });
+
+    const run = stage.engine.run(worker, 'go', { model: 'm' });
+    await run.outcome;
+
+    expect(run.used().cost).toBeCloseTo(0.02, 10);
+  });
+
+  test('without a known price is not enforced, which one warning says', async () => {
+    const warnings: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+    await using stage = await openTestEngine([dear, dear, { text: 'done', usage }], { tools: [touch], logger });
+
+    const run = stage.engine.run(worker, 'go', { model: 'unheard-of', budget: { maxCost: 0.000001 } });
+
+    expect((await run.outcome).stop).toEqual({ reason: 'completed' });
+    expect(run.used()).toEqual({ tokens: 6000, cost: 0 });
+    expect(warnings).toEqual(['no price is known for model `unheard-of`: the cost budget is not enforced']);
+  });
+});
