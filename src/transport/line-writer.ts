@@ -21,8 +21,8 @@ export interface LineWriterOptions {
   readonly stream: Writable;
   /** More waiting than this is a failure. In bytes. */
   readonly maxQueuedBytes: number;
-  /** One write that takes longer is a failure. In milliseconds. */
-  readonly stallMs: number;
+  /** One write that takes longer is a failure. In milliseconds; absent: any time is fine. */
+  readonly stallMs?: number;
   readonly elapsed: () => number;
   /** Called once. `failed` are the lines of the write that failed, or the one too many; `waiting` those not begun. */
   onFailure(failure: WriteFailure): void;
@@ -108,7 +108,7 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     }
     isWriting = true;
     startedAt = elapsed();
-    watchStall(options.stallMs);
+    if (options.stallMs !== undefined) watchStall(options.stallMs, options.stallMs);
     stream.write(text, onWritten);
   }
 
@@ -154,14 +154,14 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   }
 
   /** One timer for all writes: it looks again after the limit instead of being set and cleared for each. */
-  function watchStall(ms: number): void {
+  function watchStall(stallMs: number, ms: number): void {
     if (stallTimer !== undefined) return;
     stallTimer = setTimeout(() => {
       stallTimer = undefined;
       if (!isWriting || isClosed) return;
       const waited = elapsed() - startedAt;
-      if (waited >= options.stallMs) fail(`a write was stuck for ${options.stallMs / 1_000}s`);
-      else watchStall(options.stallMs - waited);
+      if (waited >= stallMs) fail(`a write was stuck for ${stallMs / 1_000}s`);
+      else watchStall(stallMs, stallMs - waited);
     }, ms);
     stallTimer.unref();
   }

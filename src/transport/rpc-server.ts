@@ -2,7 +2,6 @@ import type { Readable, Writable } from 'node:stream';
 import { messageOf } from '../protocol/error.ts';
 import { parseMessage, rpcCodes, type RpcErrorObject, type RpcId, type RpcInvalid } from '../protocol/jsonrpc.ts';
 import { createLineReader, defaultMaxLineBytes, toJsonText } from '../protocol/lines.ts';
-import { maxTimerMs } from '../protocol/signal.ts';
 import { createLineWriter, toOutgoing } from './line-writer.ts';
 
 /** What a handler throws to answer with a JSON-RPC error of its choice; anything else becomes -32603. */
@@ -68,7 +67,6 @@ export function serveRpc(options: RpcServerOptions): RpcServer {
   const writer = createLineWriter({
     stream: output,
     maxQueuedBytes: Infinity,
-    stallMs: maxTimerMs,
     elapsed: () => performance.now(),
     onFailure: (failure) => finish(new Error(`cannot write responses: ${failure.detail}`, { cause: failure.cause })),
   });
