@@ -11,7 +11,8 @@ export type LoadHandler = (task: Pick<ToolTask, 'module' | 'export' | 'tool'>) =
 
 /**
  * Loads tool modules once each.
- * @throws EngineError `tool` when a module cannot be loaded or has no such tool; the next call tries again
+ * @throws EngineError `tool` when a module cannot be loaded or has no such tool; Node remembers a failed import, so the calls
+ * that follow on this thread fail alike
  */
 export function createToolLoader(): LoadHandler {
   const handlers = new Map<string, Handler>();
