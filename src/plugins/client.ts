@@ -1,5 +1,5 @@
 import type { Logger } from '../protocol/deps.ts';
-import { describeError } from '../protocol/error.ts';
+import { describeError, EngineError, messageOf } from '../protocol/error.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { ToolContext } from '../protocol/tool.ts';
 import { readHookAnswer, readInitialize, readProgress, readToolResult } from '../protocol/vpp-read.ts';
@@ -281,13 +281,21 @@ async function greet(
     get tools() {
       return tools;
     },
-    callTool: (tool, input, context) =>
-      peer.requestText(vppMethods.callTool, writeCallParams(tool, input, context, peer.nextId), {
+    callTool(tool, input, context) {
+      let params: string;
+      try {
+        params = writeCallParams(tool, input, context, peer.nextId);
+      } catch (cause) {
+        const reason = `the arguments cannot be written as JSON: ${messageOf(cause)}`;
+        return Promise.reject(new EngineError('plugin', `plugin \`${declaration.name}\`: ${reason}`, { cause }));
+      }
+      return peer.requestText(vppMethods.callTool, params, {
         timeoutMs: timeouts.toolCall,
         signal: context.signal,
         read: readToolResult,
         tag: { tool, context },
-      }),
+      });
+    },
     beforeTool: (tool, input, hookSignal) =>
       peer.request(
         vppMethods.beforeTool,
