@@ -242,7 +242,7 @@ export const refuseSqlite: ProgramRule = ({ program, args, scene }) => {
   if (input.kind === 'pipe')
     texts.push(...(input.stages[0] ?? []).map((arg) => ({ text: arg.text, isUnknown: arg.isUnknown })));
   const bad = texts.find(({ text }) =>
-    /(?:^|\n|-cmd\s*)\s*\.(?:sh|sy|o|exc|i(?!nd)|lo|sav|bac|cl|ar|tra|ww)\w*|\b(?:load_extension|writefile|edit|fts3_tokenizer)\s*\(|\battach\b/i.test(
+    /(?:^|\n|-cmd)[ \t]*\.(?:sh|sy|o|exc|i(?!nd)|lo|sav|bac|cl|ar|tra|ww)\w*|\b(?:load_extension|writefile|edit|fts3_tokenizer)\s*\(|\battach\b/i.test(
       text,
     ),
   );

@@ -14,6 +14,8 @@ const refusedCommands: ReadonlyMap<string, string> = new Map([
   ['shell', 'use git commands directly'],
   ['upload-pack', 'use `git fetch`'],
   ['receive-pack', 'use `git push`'],
+  ['send-pack', 'use `git push`'],
+  ['http-push', 'use `git push`'],
   ['upload-archive', 'use `git archive`'],
   ['remote-ext', 'use a plain URL'],
   ['remote-fd', 'use a plain URL'],

@@ -1,3 +1,4 @@
+import { isExact } from './shell-paths.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial, type ProgramRule } from './shell-types.ts';
 
 /** How a language is started from the command line. */
@@ -106,7 +107,7 @@ function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undef
     )
       return undefined;
     if (/^(?:--version|--help|-V|-v|-h|--v8-options)$/.test(text)) return undefined;
-    const code = codeIn(text, args[index + 1], interpreter);
+    const code = codeIn(arg, args[index + 1], interpreter);
     if (code !== undefined) {
       hasCode = true;
       const denial = refuseCode(code.text, program);
@@ -122,33 +123,23 @@ function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undef
 
 /** Code in an option: the next word, what is attached, or the end of a cluster (`-ne`, `-pie`). */
 function codeIn(
-  text: string,
+  arg: Arg,
   next: Arg | undefined,
   { code }: Interpreter,
 ): { text: Arg | undefined; words: number } | undefined {
+  const { text } = arg;
   if (code.includes(text)) return { text: next, words: 2 };
-  const equals = text.indexOf('=');
-  if (equals > 0 && code.includes(text.slice(0, equals)) && next !== undefined)
-    return { text: { ...next, text: text.slice(equals + 1) }, words: 1 };
   if (text.startsWith('--')) {
-    // Node and others take `--eval=…` only in full, but let nothing shorter pass either.
-    const long = code.find(
-      (option) =>
-        option.startsWith('--') && (text.startsWith(`${option}=`) || (text.length > 4 && option.startsWith(text))),
-    );
-    return long === undefined ? undefined : { text: undefined, words: 1 };
+    const [name = '', ...rest] = text.split('=');
+    if (!code.some((option) => option === name)) return undefined;
+    return { text: { ...arg, text: rest.join('=') }, words: 1 };
   }
   for (const option of code.filter((each) => each.length === 2)) {
     const at = text.indexOf(option.charAt(1), 1);
     if (at < 1 || !/^-[\w.]*$/.test(text.slice(0, at + 1))) continue;
     const rest = text.slice(at + 1);
-    if (rest === '') return { text: next, words: 2 };
     // Attached code, or a cluster in which the letter means something else: judged as code either way.
-    return {
-      text:
-        next === undefined ? undefined : { ...next, isComputed: false, isUnknown: false, isOpen: false, text: rest },
-      words: 1,
-    };
+    return rest === '' ? { text: next, words: 2 } : { text: { ...arg, text: rest }, words: 1 };
   }
   return undefined;
 }
@@ -168,8 +159,16 @@ function refuseOddFile(text: string, program: string): Denial | undefined {
 
 function refuseInput({ program, scene }: Call, isData: boolean): Denial | undefined {
   const { input } = scene;
-  if (isData || input.kind === 'closed') return undefined;
+  // A file is the user's, as a script would be.
+  if (isData || input.kind === 'closed' || input.kind === 'file') return undefined;
   if (input.kind === 'text' && input.text !== undefined) return refuseText(input.text, program);
+  const [stage, ...more] = input.kind === 'pipe' ? input.stages : [];
+  const [name, ...words] = stage ?? [];
+  if (more.length === 0 && words.length > 0 && words.every((word) => !word.isComputed)) {
+    if (name?.text === 'cat' && words.every((word) => isExact(word) && !word.text.startsWith('-'))) return undefined;
+    const text = words.map((word) => word.text).join(' ');
+    if (/^(?:echo|printf)$/.test(name?.text ?? '') && !/\\[0x]/.test(text)) return refuseText(text, program);
+  }
   return deny('inline_code', `\`${program}\` would read code from standard input; put it into a file and run that.`);
 }
 
@@ -185,18 +184,27 @@ const suspicious = new RegExp(
   [
     String.raw`(?<!\bplatform\.)\bsystem\b|\bpopen|\bsubprocess|(?<![.\w])exec[lvpe]*\s*["'([{]|\bos\.exec|\bspawn|\bfork\b|\bposix_|\bpty\b|\bctypes\b`,
     String.raw`\bchild_process|\bworker_threads|\bexeca\b|\bshelljs|\bBun\.(?:spawn|\$)|\bDeno\.(?:run|Command)|\bprocess\.(?:binding|dlopen|kill)`,
-    String.raw`\bopen3?\s*\(?\s*["'][^"']*\||\bIO\.popen|\bKernel\b|\bProcess\.|\bshell_exec|\bpassthru|\bproc_open|\bpcntl_|\bos\.execute`,
+    String.raw`\bopen3?[\s(]*["'][^"'\n]*\||\bIO\.popen|\bKernel\b|\bProcess\.|\bshell_exec|\bpassthru|\bproc_open|\bpcntl_|\bos\.execute`,
     String.raw`\brmtree|\bos\.(?:remove|unlink|rmdir|removedirs|kill|chmod|chown|putenv|setuid)|\bunlink|\brmdir|\brmSync|\.rm\b|\bFile\.delete|\bFileUtils|\bremove_tree`,
     String.raw`\b(?:__import__|importlib|__builtins__|marshal|pickle)|\beval\b|\bglobals\s*\(|\bgetattr\s*\(|(?<![.\w])compile\s*\(|\bFunction\s*\(`,
     String.raw`\brequire\s*\(\s*[^'"\s]|\bimport\s*\(\s*[^'"\s]`,
   ].join('|'),
 );
 
-const startsInQuotes = /`|\bqx\b|%x\W/;
+/** What starts programs in one language and is harmless in others. */
+const byLanguage: readonly (readonly [RegExp, RegExp])[] = [
+  [/^(?:perl|ruby|php|julia)/, /`|\bqx\b|%x\W/],
+  [/^tclsh/, /\bexec\b|\bopen\s+["{]?\|/],
+  [/^gnuplot/, /[!`]|["']\s*<|\bload\b/],
+  [/^groovy/, /\.execute\b|ProcessBuilder/],
+  [/^(?:elixir|erl)/, /\bcmd\b/],
+  [/^(?:scala|jshell|ghc)/, /process|Runtime/i],
+  [/^(?:r|rscript|octave)/, /\bsystem2\b|\bshell\b/],
+];
 
 function refuseText(text: string, program: string): Denial | undefined {
-  const quoted = /perl|ruby|php/.test(program) ? startsInQuotes.exec(text)?.[0] : undefined;
-  const found = suspicious.exec(text)?.[0] ?? quoted ?? writesOutside(text);
+  const own = byLanguage.find(([language]) => language.test(program))?.[1];
+  const found = suspicious.exec(text)?.[0] ?? own?.exec(text)?.[0] ?? writesOutside(text);
   if (found === undefined) return undefined;
   return deny(
     'inline_code',

@@ -32,7 +32,7 @@ function judgeCall(call: Call): Denial | undefined {
 /** Rule 3: the program must be named by the text alone. */
 function refuseName(name: Arg): Denial | undefined {
   const { text } = name;
-  const isPlain = !name.isComputed && !/[$`*?{}^%=~]|^-/.test(text) && (text === '[' || !text.includes('['));
+  const isPlain = !name.isComputed && !/[$`*?{}^%=~]|^[-+]/.test(text) && (text === '[' || !text.includes('['));
   if (isPlain && text !== '' && !text.endsWith('/')) return undefined;
   return deny(
     'program_names',
@@ -78,7 +78,19 @@ function sample(allowed: ReadonlySet<string>): string {
   return names.join(', ') + (allowed.size > names.length ? ', …' : '');
 }
 
-const definers = new Set(['alias', 'hash', 'enable', 'unalias', 'bind', 'complete', 'compgen', 'compopt', 'fc', 'let']);
+const definers = new Set([
+  'alias',
+  'hash',
+  'enable',
+  'unalias',
+  'bind',
+  'complete',
+  'compgen',
+  'compopt',
+  'fc',
+  'let',
+  'history',
+]);
 
 const networkPrograms = new Set(['curl', 'wget', 'nc', 'ncat', 'netcat', 'telnet', 'ftp', 'sftp', 'scp', 'ssh']);
 

@@ -110,7 +110,7 @@ function refuseProtectedPath(arg: Arg, names: readonly string[], rules: TargetRu
   // A stale lock is removed by hand, as git itself advises; it holds nothing.
   if (rules.does === 'delete' && names.length === 2 && names[0] === '.git' && /^[\w-]+\.lock$/.test(last))
     return undefined;
-  const isHidden = arg.isWildcard && names.some((name) => /[*?[{]/.test(name) && /^[.?*]*\.|^[[{]/.test(name));
+  const isHidden = arg.isWildcard && names.some((name) => /[*?[]/.test(name) && /^[.[]/.test(name));
   const reason = isHidden ? 'hidden folders such as `.git` match it' : refuseProtected(names);
   if (reason !== undefined) {
     return deny(

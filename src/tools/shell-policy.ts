@@ -132,7 +132,7 @@ function createLedger(): Ledger {
 }
 
 function runCommand(argv: readonly Arg[], scene: Scene): Denial | undefined {
-  if (scene.depth > shellLimits.levels) return tooDeep();
+  if (scene.depth > shellLimits.levels + 1) return tooDeep();
   const denial = judgeCommand(argv, { ...scene, depth: scene.depth + 1 });
   const command = argv.map((arg) => arg.text).join(' ');
   const program = argv[0]?.text;

@@ -24,7 +24,7 @@ import {
 import { deny, type Call, type Denial, type ProgramRule } from './shell-types.ts';
 import { refuseDeclaration, refusePrintf, refuseReader, refuseTest } from './shell-variables.ts';
 import { wrapperRules } from './shell-wrappers.ts';
-import { refuseLink, refusePatch, writerRules } from './shell-writers.ts';
+import { refuseCopyFrom, refuseLink, refusePatch, writerRules } from './shell-writers.ts';
 import { refuseXargs } from './shell-xargs.ts';
 
 /** The rule for what a program may be asked to do; nothing when its name is all that counts. */
@@ -40,7 +40,7 @@ function each(names: string, rule: ProgramRule): readonly (readonly [string, Pro
 const unchecked = `chroot nsenter unshare systemd-run machinectl at batch tmux screen dtach abduco daemonize runuser setpriv capsh sg newgrp
   runcon start-stop-daemon proot firejail bwrap login sulogin setcap insmod modprobe rmmod kexec telinit losetup pivot_root switch_root
   wipefs sgdisk sfdisk cfdisk mkswap swapoff swapon mknod chpasswd vipw vigr launchctl dscl csrutil nvram
-  lxc-execute cgexec ssh-agent installkernel update-alternatives`;
+  gosu su-exec sudoedit lxc-execute cgexec ssh-agent installkernel update-alternatives`;
 
 /** Programs that wait for somebody at a keyboard, and run commands when told to. */
 const interactive = 'vi vim nvim view vimdiff ex ed emacs nano pico joe micro mc rvim gvim';
@@ -78,6 +78,7 @@ const rules: ReadonlyMap<string, ProgramRule> = new Map<string, ProgramRule>([
   ...programRules,
   ...databaseRules,
   ['npm', both(launcherRules.get('npm'), programRules.get('npm'))],
+  ['scp', both(programRules.get('scp'), refuseCopyFrom)],
   ...each(posixShells.join(' '), refuseShell),
   ...each('fish csh tcsh rc elvish nu xonsh osh ysh es ion', refuseForeignShell),
   ...each('pwsh powershell cmd', refuseWindowsShell),

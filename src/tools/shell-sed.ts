@@ -20,7 +20,9 @@ export const refuseSed: ProgramRule = ({ program, args, scene }) => {
   );
   const hasFile = files.length > 0;
   const isInline = expressions.length === 0 && !hasFile;
-  const scripts = isInline ? parsed.operands.slice(0, 1) : expressions;
+  // `sed -i '' script file` is how BSD systems write it: the second operand is the script there.
+  const count = parsed.operands[0]?.text === '' ? 2 : 1;
+  const scripts = isInline ? parsed.operands.slice(0, count) : expressions;
   const denial =
     firstDenial(files, (file) => refuseScriptFile(file, { program, args, scene })) ??
     firstDenial(scripts, (script) => refuseScript(script, program, scene));
@@ -101,10 +103,12 @@ function createReader(text: string): Reader {
     part: (end, isPattern) => {
       if (end === '' || end === '\n' || end === '\\') return false;
       while (at < text.length && text.charAt(at) !== '\n') {
-        const set = isPattern ? reader.skip(/\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]/y) : '';
-        // Some versions end the pattern at a delimiter inside a set, others do not.
-        if (set.includes(end)) return false;
-        if (set !== '') continue;
+        if (isPattern && reader.peek() === '[') {
+          const set = reader.skip(/\[\^?\]?(?:\[([:.=])[\w-]{0,20}\1\]|[^\]\n])*\]/y);
+          // Some versions end the pattern at a delimiter inside a set, others do not.
+          if (set === '' || set.includes(end)) return false;
+          continue;
+        }
         const next = reader.take();
         if (next === end) return true;
         if (next === '\\') at += 1;

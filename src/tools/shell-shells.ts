@@ -133,12 +133,19 @@ export const refuseForeignShell: ProgramRule = (call) => {
 const foreignKeywords =
   /^(?:and|or|not|begin|end|if|while|for|foreach|function|switch|builtin|command|exec|eval|source|def|alias|repeat|run-external|do|let|const|mut|use|set|fn|var|del|each|@|iex|icm|saps|start|spps|ri|rd|del|erase|rmdir|ni|sc|ac|cpi|mi|copy|move|ren|iwr|irm|call)$/i;
 
-/** Text without any sign that languages read differently; its first word is the program in all of them. */
+/** Cmdlets that only look and print. */
+const harmlessCmdlet =
+  /^(?:get|test|write|select|measure|format|convertto|convertfrom|compare|group|sort|resolve|split|join)-[a-z]+$/i;
+
+/** Text without any sign that languages read differently, plain words between `;` and `|`; each first word is a program. */
 export function refusePlainWords(text: Arg, program: string, scene: Scene): Denial | undefined {
-  const words = text.text.trim();
-  const first = words.split(/\s+/)[0] ?? '';
-  const isPlain = /^[\w ./:,@+-]+$/.test(words) && !foreignKeywords.test(first) && !/^[A-Za-z]+-[A-Za-z]+$/.test(first);
-  if (!text.isComputed && isPlain) return scene.runText(words, elsewhere(scene), false);
+  const parts = text.text.split(/[;|\n]/).map((part) => part.trim());
+  const isPlain = parts.every((words) => {
+    const first = words.split(/\s+/)[0] ?? '';
+    const isCommand = !foreignKeywords.test(first) && (!/^[a-z]+-[a-z]+$/i.test(first) || harmlessCmdlet.test(first));
+    return /^[\w ./:,@+-]+$/.test(words) && isCommand;
+  });
+  if (!text.isComputed && isPlain) return firstDenial(parts, (words) => scene.runText(words, elsewhere(scene), false));
   return deny('shells', `The text for \`${program}\` cannot be checked; use \`sh -c '…'\` or a script file.`);
 }
 

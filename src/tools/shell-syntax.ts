@@ -6,6 +6,7 @@ import {
   type HereDoc,
   type ParameterExpansionPart,
 } from 'unbash';
+import { findUnparsed } from './shell-coverage.ts';
 import { deny, type Denial } from './shell-types.ts';
 
 /** Limits of one command line (reliability CP2). */
@@ -16,8 +17,14 @@ export function parseShell(text: string): { readonly script: ParsedScript } | { 
   const unreadable = refuseText(text);
   if (unreadable !== undefined) return { denial: unreadable };
   const script = parse(text);
-  const denial = refuseTree(script, 0);
+  const denial = refuseTree(script, 0) ?? refuseUnparsed(script, text);
   return denial === undefined ? { script } : { denial };
+}
+
+function refuseUnparsed(script: ParsedScript, text: string): Denial | undefined {
+  const part = findUnparsed(script, text);
+  if (part === undefined) return undefined;
+  return syntax(`The command cannot be understood at \`${part}\`; check its quotes and brackets.`);
 }
 
 function refuseText(text: string): Denial | undefined {

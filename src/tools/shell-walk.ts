@@ -13,7 +13,7 @@ import {
 import { inputOf, refuseRedirect } from './shell-redirects.ts';
 import { literalArg, unknownArg, type Arg, type Scene, type ShellInput } from './shell-types.ts';
 import { refuseAssignment } from './shell-variables.ts';
-import { expandWord, maxReadings } from './shell-words.ts';
+import { combine, expandWord } from './shell-words.ts';
 
 /** Where the shell may be after a command that succeeded and after one that failed. */
 export interface Flow {
@@ -195,14 +195,11 @@ function walkCommand(node: Command, prefix: readonly Arg[], scene: Scene): Flow 
 /** All argument lists the command may run with; one unknown list when there are too many. */
 function readings(node: Command, scene: Scene): readonly (readonly Arg[])[] {
   const words = node.name === undefined ? node.args : [node.name, ...node.args];
-  let lists: readonly (readonly Arg[])[] = [[]];
-  for (const word of words) {
-    const choices = expandWord(word, scene.ledger);
-    lists = lists.flatMap((head) => choices.map((tail) => [...head, ...tail]));
-    if (lists.length > maxReadings)
-      return [words.map((each) => (each === node.name ? literalArg(each.value) : unknownArg(each.text)))];
-  }
-  return lists;
+  return (
+    combine(words.map((word) => expandWord(word, scene.ledger))) ?? [
+      words.map((word) => (word === node.name ? literalArg(word.value) : unknownArg(word.text))),
+    ]
+  );
 }
 
 function visitRedirects(redirects: readonly Redirection[], scene: Scene): void {

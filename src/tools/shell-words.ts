@@ -28,7 +28,7 @@ export function wordTexts(word: Word, ledger: Ledger): readonly KnownValue[] | u
 }
 
 /** At most this many readings of one word or command are followed; beyond it the value counts as unknown. */
-export const maxReadings = 64;
+const maxReadings = 64;
 
 interface Segment {
   readonly text: string;
@@ -45,12 +45,19 @@ function fixed(text: string): Segment {
 
 function segmentsOf(word: Word, ledger: Ledger): readonly (readonly Segment[])[] {
   if (word.parts === undefined) return [bareSegments(word.text, word.value, true)];
-  let readings: readonly (readonly Segment[])[] = [[]];
-  word.parts.forEach((part, index) => {
-    const choices = partReadings(part, ledger, index === 0, false);
-    readings = readings.flatMap((head) => choices.map((tail) => [...head, ...tail]));
-    if (readings.length > maxReadings) readings = [[{ text: word.text, kind: 'open', splits: true, isWildcard: true }]];
-  });
+  const choices = word.parts.map((part, index) => partReadings(part, ledger, index === 0, false));
+  return combine(choices) ?? [[{ text: word.text, kind: 'open', splits: true, isWildcard: true }]];
+}
+
+/** Every way to take one reading of each part; nothing when there are too many. There may be thousands of parts. */
+export function combine<T>(parts: readonly (readonly (readonly T[])[])[]): readonly (readonly T[])[] | undefined {
+  let readings: T[][] = [[]];
+  for (const choices of parts) {
+    const [only] = choices;
+    if (choices.length === 1 && only !== undefined) for (const reading of readings) reading.push(...only);
+    else readings = readings.flatMap((head) => choices.map((tail) => [...head, ...tail]));
+    if (readings.length > maxReadings) return undefined;
+  }
   return readings;
 }
 
@@ -99,13 +106,9 @@ function partReadings(
 }
 
 function quotedReadings(parts: readonly DoubleQuotedChild[], ledger: Ledger): readonly (readonly Segment[])[] {
-  let readings: readonly (readonly Segment[])[] = [[fixed('')]];
-  for (const part of parts) {
-    const choices = partReadings(part, ledger, false, true);
-    readings = readings.flatMap((head) => choices.map((tail) => [...head, ...tail]));
-    if (readings.length > maxReadings) return [[{ text: '$', kind: 'open', splits: false, isWildcard: false }]];
-  }
-  return readings;
+  const choices = parts.map((part) => partReadings(part, ledger, false, true));
+  // An empty pair of quotes is an argument, too.
+  return combine([[[fixed('')]], ...choices]) ?? [[{ text: '$', kind: 'open', splits: false, isWildcard: false }]];
 }
 
 function variableReadings(

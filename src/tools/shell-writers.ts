@@ -251,3 +251,11 @@ export const refusePatch: ProgramRule = ({ program, args, scene }) => {
       : refuseTarget(target, scene, { rule: 'writes', by: program, does: 'write', exact: false }),
   );
 };
+
+/** `scp`: a copy from another machine lies inside the workspace. */
+export const refuseCopyFrom: ProgramRule = ({ program, args, scene }) => {
+  const { operands } = parseOptions(args, { values: 'cDFiJloPSX' });
+  const destination = operands.length > 1 ? operands.at(-1) : undefined;
+  if (destination === undefined || /^[^/]*:/.test(destination.text)) return undefined;
+  return refuseTarget(destination, scene, { rule: 'writes', by: program, does: 'write', exact: false });
+};
