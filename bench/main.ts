@@ -1,14 +1,17 @@
 // npm run bench [-- <name>…] [--json]
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { figureNames } from './names.ts';
+import { toHeader } from './report.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const built = path.join(root, 'node_modules', '.cache', 'vibe-bus-bench');
 const args = process.argv.slice(2);
+const isJson = args.includes('--json');
+const asked = args.filter((arg) => arg !== '--json');
 
-const unknown = args.filter((arg) => arg !== '--json' && !figureNames.includes(arg));
+const unknown = asked.filter((name) => !figureNames.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`unknown: ${unknown.join(' ')}\nusage: npm run bench [-- <name>…] [--json]\n`);
   process.stderr.write(`names: ${figureNames.join(' ')}\n`);
@@ -33,10 +36,16 @@ function compile(): boolean {
   return status === 0;
 }
 
+/** One process a figure: what one of them teaches the compiler must not slow down the next. */
 function measure(): void {
+  if (!isJson) process.stdout.write(`${toHeader()}\n`);
   const runner = path.join(built, 'bench', 'run.js');
-  const child = spawn(process.execPath, ['--expose-gc', runner, import.meta.dirname, ...args], { stdio: 'inherit' });
-  child.on('close', (code) => {
-    process.exitCode = code ?? 1;
-  });
+  for (const name of figureNames) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
+    const format = isJson ? ['--json'] : [];
+    const { status } = spawnSync(process.execPath, [runner, import.meta.dirname, name, ...format], {
+      stdio: 'inherit',
+    });
+    if (status !== 0) process.exitCode = 1;
+  }
 }

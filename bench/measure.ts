@@ -8,56 +8,74 @@ export interface Contender {
 }
 
 export interface MeasureOptions {
-  /** How often each contender is measured. Default 25. */
-  readonly rounds?: number;
-  /** About how long one measurement takes, in milliseconds. Default 40. */
-  readonly sampleMs?: number;
   /**
    * `cpu` counts the processor time of this process, which neighbours on a shared machine hardly change: for work that stays
    * in the process. `wall` is for work that other processes or threads do with it. Default `cpu`.
    */
-  readonly clock?: 'cpu' | 'wall';
+  readonly clock?: Clock;
+  /** How often each contender is measured. Default 48, by `wall` 800. */
+  readonly rounds?: number;
+  /** About how long one measurement takes, in milliseconds. Default 25, by `wall` 1.5. */
+  readonly sampleMs?: number;
 }
+
+type Clock = 'cpu' | 'wall';
 
 /** Nanoseconds of one operation, one value a round; the same index is the same round for all contenders. */
 export type Series = readonly number[];
 
+/** By the wall many short samples: some then fall between the disturbances of a busy machine. */
+const defaults = {
+  cpu: { rounds: 48, sampleMs: 25, kept: 1 / 4 },
+  wall: { rounds: 800, sampleMs: 1.5, kept: 1 / 16 },
+};
+
 /**
  * Measures contenders side by side in one process: each round measures every one once, in an order that turns around with
- * each round, each after a full collection. What disturbs the machine for longer than a sample so hits all of them, and the
- * ratio within a round stays fair.
+ * each round. Only the quietest rounds count (a quarter, by `wall` a sixteenth), the same for all.
+ *
+ * No collection is forced in between: it would also throw away compiled code whose object shapes nobody holds at that moment,
+ * and measure warming up.
  */
 export async function measure(
   contenders: readonly Contender[],
   options: MeasureOptions = {},
 ): Promise<readonly Series[]> {
-  const { rounds = 25, sampleMs = 40, clock = 'cpu' } = options;
+  const { clock = 'cpu' } = options;
+  const { rounds, sampleMs, kept } = { ...defaults[clock], ...options };
   const counts: number[] = [];
-  for (const contender of contenders) counts.push(await calibrate(contender, sampleMs));
-  const series = contenders.map((): number[] => []);
+  for (const contender of contenders) counts.push(await calibrate(contender, sampleMs, clock));
+  const measured = contenders.map((): number[] => []);
   for (let round = 0; round < rounds; round += 1) {
     const order = contenders.map((_, index) => (round % 2 === 0 ? index : contenders.length - 1 - index));
     for (const index of order) {
       const contender = contenders[index] as Contender;
-      series[index]?.push(await sample(contender, counts[index] ?? 1, clocks[clock]));
+      measured[index]?.push(await sample(contender, counts[index] ?? 1, clock));
     }
   }
-  return series;
+  return keepQuiet(measured, Math.ceil(rounds * kept));
 }
 
 /** Warms up until the count of a sample has settled. */
-async function calibrate(contender: Contender, sampleMs: number): Promise<number> {
+async function calibrate(contender: Contender, sampleMs: number, clock: Clock): Promise<number> {
+  const now = clocks[clock];
+  const warmUntil = now() + 400_000_000;
   let count = 1;
-  const warmUntil = performance.now() + sampleMs * 8;
   for (;;) {
-    const startedAt = clocks.cpu();
+    const startedAt = now();
     await contender.run(count);
-    const tookMs = (clocks.cpu() - startedAt) / 1_000_000;
-    if (tookMs >= sampleMs / 2 && performance.now() >= warmUntil) {
-      return Math.max(1, Math.round((count * sampleMs) / tookMs));
-    }
+    const tookMs = (now() - startedAt) / 1_000_000;
     if (tookMs < sampleMs / 2) count *= 2;
+    else if (now() >= warmUntil) return Math.max(1, Math.round((count * sampleMs) / tookMs));
   }
+}
+
+async function sample(contender: Contender, count: number, clock: Clock): Promise<number> {
+  const now = clocks[clock];
+  const startedAt = now();
+  await contender.run(count);
+  const tookNs = now() - startedAt;
+  return tookNs / (count * (contender.operations ?? 1));
 }
 
 /** Both in nanoseconds. */
@@ -69,12 +87,13 @@ const clocks = {
   wall: (): number => performance.now() * 1_000_000,
 };
 
-async function sample(contender: Contender, count: number, now: () => number): Promise<number> {
-  globalThis.gc?.();
-  const startedAt = now();
-  await contender.run(count);
-  const tookNs = now() - startedAt;
-  return tookNs / (count * (contender.operations ?? 1));
+/** The rounds in which the contender that was slowed down most was slowed down least. */
+function keepQuiet(measured: readonly Series[], count: number): readonly Series[] {
+  const fastest = measured.map((series) => quantile(series, 0.05));
+  const slowdown = (round: number): number =>
+    Math.max(...measured.map((series, index) => (series[round] ?? Infinity) / (fastest[index] ?? 1)));
+  const quiet = [...(measured[0] ?? []).keys()].sort((left, right) => slowdown(left) - slowdown(right)).slice(0, count);
+  return measured.map((series) => quiet.map((round) => series[round] ?? Number.NaN));
 }
 
 export function median(values: Series): number {

@@ -64,7 +64,7 @@ export async function measureActors(): Promise<readonly Row[]> {
       },
     },
   ];
-  const [send = [], call = [], ask = [], awaited = []] = await measure(contenders, { rounds: 15 });
+  const [send = [], call = [], ask = [], awaited = []] = await measure(contenders);
   await actor.stop();
   if (Number.isNaN(total)) throw new Error('an answer was no number');
   return [

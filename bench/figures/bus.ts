@@ -12,7 +12,7 @@ const observers = 10;
 export async function measureBus(): Promise<readonly Row[]> {
   const ours = createOurs();
   const reference = createReference();
-  const [oursNs = [], referenceNs = []] = await measure([ours, reference], { rounds: 41, sampleMs: 25 });
+  const [oursNs = [], referenceNs = []] = await measure([ours, reference]);
   return [
     toRow({
       name: 'bus',

@@ -26,7 +26,7 @@ export async function measureExtract(): Promise<readonly Row[]> {
         for (let index = 0; index < count; index += 1) extractJson(text);
       },
     };
-    const [oursNs = [], referenceNs = []] = await measure([ours, reference], { rounds: 15, sampleMs: 60 });
+    const [oursNs = [], referenceNs = []] = await measure([ours, reference], { rounds: 24, sampleMs: 50 });
     rows.push(
       toRow({
         name: `extract.${name}`,

@@ -16,8 +16,8 @@ export async function measureStep(folder: string): Promise<readonly Row[]> {
   const ours = await createVibeBus(steps);
   const pi = createPi(await loadPi(folder), steps);
   const aiSdk = createAiSdk(await loadAiSdk(folder), steps);
-  const [oursNs = [], piNs = []] = await measure([ours, pi], { rounds: 31, sampleMs: 60 });
-  const [besideNs = [], aiSdkNs = []] = await measure([ours, aiSdk], { rounds: 11, sampleMs: 60 });
+  const [oursNs = [], piNs = []] = await measure([ours, pi]);
+  const [besideNs = [], aiSdkNs = []] = await measure([ours, aiSdk], { rounds: 24, sampleMs: 50 });
   await ours.close();
   return [
     toRow({ name: 'step', unit: 'us', goal: 1.5, ours: oursNs, reference: { name: pi.name, series: piNs } }),
