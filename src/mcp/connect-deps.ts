@@ -1,7 +1,7 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
 import type { EngineError } from '../protocol/error.ts';
 import { defaultMcpTimeouts, type McpServerRecord, type McpTimeouts } from '../protocol/mcp.ts';
-import type { McpClient } from './client.ts';
+import type { EraVerdict, McpClient } from './client.ts';
 import type { Carrier } from './connection.ts';
 import type { ClientIdentity } from './envelope.ts';
 import type { EraMemory } from './era-memory.ts';
@@ -27,6 +27,8 @@ export interface ConnectDeps {
   readonly accessToken?: (server: string) => Promise<string | undefined>;
   /** Absent: servers start unconfined. */
   readonly sandbox?: Sandbox;
+  /** What is known of the server from elsewhere: it is not asked for its era. */
+  readonly prior?: EraVerdict;
   /** Absent: every connect probes. */
   readonly eraMemory?: EraMemory;
   /** Told every process of a server while it runs, so that none outlives a killed engine. */

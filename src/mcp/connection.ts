@@ -181,15 +181,15 @@ export function createConnection(parts: ConnectionParts): McpConnection {
         await listTools({ refresh: true });
         return await call();
       }
-      if (rpcCode(error) === invalidParams) await refreshQuietly();
+      if (rpcCode(error) === invalidParams) refresh();
       throw error;
     }
   }
 
-  /** What the host knows of the tool may be old (mcp-host 5.7); the call is not repeated. */
-  async function refreshQuietly(): Promise<void> {
+  /** What the host knows of the tool may be old (mcp-host 5.7). Beside the call, whose error must not wait for it. */
+  function refresh(): void {
     tools.drop();
-    await announce();
+    void announce();
   }
 
   return {

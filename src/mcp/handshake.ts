@@ -7,7 +7,10 @@ import { type Negotiated, negotiate } from './negotiate.ts';
 /** The era of the server behind a link. @throws EngineError */
 export async function findEra(link: Link, start: ConnectStart, via: 'stdio' | 'http'): Promise<Negotiated> {
   const { record, timeouts } = start;
+  const { prior } = start.deps;
   await link.transport.start();
+  if (prior?.kind === 'modern') return { verdict: prior };
+  if (prior?.kind === 'legacy') return { verdict: prior, restart: false, cause: 'answer' };
   using limit = childSignal(start.deps.signal);
   return await negotiate({ record, transport: link.transport, via, probeMs: timeouts.probe_ms, signal: limit.signal });
 }

@@ -12,6 +12,7 @@ import type {
   McpTestResult,
   McpToolInfo,
 } from '../protocol/mcp.ts';
+import type { ToolContext } from '../protocol/tool.ts';
 import type { ConnectDeps } from './connect-deps.ts';
 import type { CallOptions, ListOptions, McpConnection } from './connection.ts';
 import type { McpHealth } from './health.ts';
@@ -46,6 +47,13 @@ export interface McpHostOptions {
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   /** Changed tool definitions and start commands are not used before `approve` (MP8). Default false. */
   readonly approvals?: boolean;
+  /** Calls of different tenants use different connections; undefined = the shared one. Default: all share one. */
+  readonly tenantOf?: (context: ToolContext) => string | undefined;
+  /**
+   * How long `start` waits for servers, in milliseconds; those that are not there by then go on connecting and register
+   * their tools when they are. Default: until each is connected or has failed.
+   */
+  readonly startWaitMs?: number;
   /** Take over changes of the server files while running. Default false. */
   readonly watchFiles?: boolean;
   readonly secret?: ConnectDeps['secret'];
@@ -60,7 +68,8 @@ export interface McpHostOptions {
 export interface McpHost {
   /**
    * Reads the servers and connects those that have tools to register from the start (`tools.eager`, `tools.pinned`), all at
-   * the same time. Settles when each is connected or has failed; a server that fails only logs and publishes.
+   * the same time. Settles when each is connected or has failed, or after `startWaitMs`; a server that fails only logs and
+   * publishes.
    */
   start(): Promise<void>;
   servers(): readonly McpServerInfo[];
@@ -72,7 +81,12 @@ export interface McpHost {
   load(id: string, options?: { readonly signal?: AbortSignal }): Promise<McpToolInfo>;
   unload(id: string): void;
   /** Calls a tool by the server's own name for it. */
-  call(server: string, tool: string, args: JsonObject, options?: CallOptions): Promise<McpCallResult>;
+  call(
+    server: string,
+    tool: string,
+    args: JsonObject,
+    options?: CallOptions & { readonly tenant?: string },
+  ): Promise<McpCallResult>;
   prompts(server: string, options?: ListOptions): Promise<readonly unknown[]>;
   prompt(server: string, params: JsonObject, options?: CallOptions): Promise<JsonObject>;
   resources(server: string, options?: ListOptions): Promise<readonly unknown[]>;

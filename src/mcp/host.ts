@@ -1,5 +1,6 @@
 import { withFields } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
+import { childSignal, untilAborted } from '../protocol/signal.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
 import { createServerTester } from './check.ts';
 import { mcpError } from './errors.ts';
@@ -7,7 +8,8 @@ import { watchFiles } from './file-watch.ts';
 import { toHealth } from './health.ts';
 import type { McpHost, McpHostOptions } from './host-options.ts';
 import { createOpener } from './opener.ts';
-import { createPlaces, type Place } from './places.ts';
+import { createPlace, type Place } from './place.ts';
+import { createPlaces } from './places.ts';
 import { requireServerRecord } from './record.ts';
 import { updateServerFile } from './server-file.ts';
 import { loadServers, type ServerList } from './servers.ts';
@@ -23,28 +25,30 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const tester = createServerTester({ clock, logger, open: opener.openForTest });
   const places = createPlaces((entry) => {
     const { record, source } = entry;
-    const pins = opener.pins();
-    const place: Place = {
-      slot: createServerSlot({
-        record,
-        source,
-        clock,
-        logger,
-        publish,
-        open: (current, signal) => opener.open(current, source, signal),
-        onTools: (list) => place.shelf.update(list),
-      }),
-      shelf: createToolShelf({
-        record,
-        registry,
-        clock,
-        logger,
-        publish,
-        pins,
-        call: async (name, args, callOptions) =>
-          (await place.slot.connection(callOptions.signal)).callTool(name, args, callOptions),
-      }),
-    };
+    const shared = { clock, logger, publish };
+    const shelf = createToolShelf({
+      ...shared,
+      record,
+      registry,
+      pins: opener.pins(),
+      call: async (name, args, { context, ...callOptions }) => {
+        const connection = await place.connection(context.signal, options.tenantOf?.(context));
+        return await connection.callTool(name, args, callOptions);
+      },
+    });
+    const place = createPlace(
+      (isShared) =>
+        createServerSlot({
+          ...shared,
+          record: shelf.record(),
+          source,
+          open: (current, signal) => opener.open(current, source, signal),
+          onTools: (list) => {
+            if (isShared) shelf.update(list);
+          },
+        }),
+      shelf,
+    );
     return place;
   });
   const files = {
@@ -66,7 +70,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   /** One after the other: two readings of the files must not be applied in the wrong order. */
   function reload(): Promise<void> {
-    applying = applying.then(applyFiles);
+    applying = applying.catch(() => {}).then(applyFiles);
     return applying;
   }
 
@@ -89,6 +93,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     const saved = await updateServerFile(file, edit, { clock, ...(source === 'user' ? { mode: 0o600 } : {}) });
     logger.info('mcp.servers.save', { server_count: saved.servers.length });
     await reload();
+    // why: whoever saves does not wait for slow servers; each reports for itself, and this never rejects
+    void connectEager();
   }
 
   function split(id: string): { place: Place; tool: string } {
@@ -108,7 +114,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
             .catch((error: unknown) => logger.warn('mcp.servers.unreadable', { problem: messageOf(error) }));
         });
       }
-      await connectEager();
+      await waitAtMost(connectEager(), options.startWaitMs);
     },
     servers: () => places.infos(),
     async tools(server, listOptions) {
@@ -129,7 +135,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       place.shelf.unload(tool);
     },
     async call(server, tool, args, callOptions = {}) {
-      const connection = await places.get(server).slot.connection(callOptions.signal);
+      const connection = await places.get(server).connection(callOptions.signal, callOptions.tenant);
       return await connection.callTool(tool, args, callOptions);
     },
     prompts: async (server, list) =>
@@ -151,7 +157,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       } else {
         place.shelf.approve(tool);
       }
-      await opener.pins().flush();
+      await opener.flush();
     },
     async save(source, servers) {
       const names = servers.map((server) => requireServerRecord(server).name);
@@ -162,7 +168,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await options.forgetSecrets?.(name);
     },
     reload,
-    disconnect: (server) => places.get(server).slot.disconnect(),
+    disconnect: (server) => places.get(server).disconnect(),
     async health(transport) {
       return toHealth(await read(), { userFile: files.user ?? '', transport, env });
     },
@@ -171,9 +177,18 @@ export function createMcpHost(options: McpHostOptions): McpHost {
         watching?.[Symbol.dispose]();
         await applying;
         await Promise.all([places.stop(), tester.stop()]);
-        await opener.pins().flush();
+        await opener.flush();
       })();
       return stopping;
     },
   };
+}
+
+/** Settles with the work, or after the time when there is one; the work goes on. */
+async function waitAtMost(work: Promise<void>, ms: number | undefined): Promise<void> {
+  if (ms === undefined) return await work;
+  using limit = childSignal(undefined, ms);
+  await untilAborted(work, limit.signal).catch(() => {
+    // why: the work itself never rejects
+  });
 }

@@ -19,6 +19,8 @@ export interface Opener {
   open(record: McpServerRecord, source: McpSource, signal: AbortSignal): Promise<McpConnection>;
   openForTest(record: McpServerRecord, signal: AbortSignal): Promise<McpConnection>;
   approveStart(record: McpServerRecord): void;
+  /** Waits until what was accepted is written. */
+  flush(): Promise<void>;
 }
 
 export function createOpener(options: McpHostOptions, logger: Logger, env: ConnectDeps['env']): Opener {
@@ -83,5 +85,6 @@ export function createOpener(options: McpHostOptions, logger: Logger, env: Conne
     approveStart(record) {
       known().accept(startId(record), recordFingerprint(record));
     },
+    flush: async () => await pins?.flush(),
   };
 }

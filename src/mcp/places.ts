@@ -1,15 +1,8 @@
 import { EngineError } from '../protocol/error.ts';
 import type { McpServerInfo, McpServerRecord } from '../protocol/mcp.ts';
 import { mcpError } from './errors.ts';
-import type { ServerSlot } from './server-slot.ts';
+import type { Place } from './place.ts';
 import type { ServerEntry } from './servers.ts';
-import type { ToolShelf } from './tool-shelf.ts';
-
-/** A server in use: its connection and its tools. */
-export interface Place {
-  readonly slot: ServerSlot;
-  readonly shelf: ToolShelf;
-}
 
 type UsableEntry = Extract<ServerEntry, { readonly record: McpServerRecord }>;
 
@@ -33,7 +26,7 @@ export function createPlaces(open: (entry: UsableEntry) => Place): Places {
     if (place === undefined) return;
     places.delete(name);
     place.shelf.unloadAll();
-    await place.slot.stop();
+    await place.stop();
   }
 
   return {
@@ -52,8 +45,7 @@ export function createPlaces(open: (entry: UsableEntry) => Place): Places {
         if (place === undefined) {
           places.set(name, { ...open(entry), entry });
         } else {
-          place.slot.setRecord(entry.record);
-          place.shelf.setRecord(entry.record);
+          place.setRecord(entry.record);
         }
       }
     },
@@ -67,7 +59,7 @@ export function createPlaces(open: (entry: UsableEntry) => Place): Places {
       entries.map((entry) => (isReady(entry) ? (places.get(entry.name)?.slot.info() ?? toInfo(entry)) : toInfo(entry))),
     async stop() {
       // why: the registry ends with the engine, so nobody is told about every single tool
-      await Promise.all([...places.values()].map((place) => place.slot.stop()));
+      await Promise.all([...places.values()].map((place) => place.stop()));
     },
   };
 }

@@ -2,10 +2,17 @@ import { createHash } from 'node:crypto';
 import { isEngineError } from '../protocol/error.ts';
 import { isJsonObject, type Json, type JsonObject, ownValue } from '../protocol/json.ts';
 import type { McpCallResult, McpToolDefinition } from '../protocol/mcp.ts';
-import { errorOutput, type Tool, toToolSpec } from '../protocol/tool.ts';
+import { errorOutput, type Tool, type ToolContext, toToolSpec } from '../protocol/tool.ts';
 import type { CallOptions } from './connection.ts';
 import { toToolOutput } from './results.ts';
 import type { NamedTool } from './tool-list.ts';
+
+/** Makes a call on the right connection. */
+export type RemoteCall = (
+  name: string,
+  args: JsonObject,
+  options: CallOptions & { readonly context: ToolContext },
+) => Promise<McpCallResult>;
 
 /** The owner of a server's tools in the registry. */
 export function toolOwner(server: string): string {
@@ -16,11 +23,7 @@ export function toolOwner(server: string): string {
  * A server's tool as a tool of the registry. A failed call is an output with the text of mcp-host section 15 and its code
  * as metadata; only the caller's own cancellation throws.
  */
-export function toRemoteTool(
-  server: string,
-  tool: NamedTool,
-  call: (name: string, args: JsonObject, options: CallOptions) => Promise<McpCallResult>,
-): Tool {
+export function toRemoteTool(server: string, tool: NamedTool, call: RemoteCall): Tool {
   const { definition } = tool;
   return {
     name: tool.qualified_name,
@@ -34,6 +37,7 @@ export function toRemoteTool(
       const { signal, onProgress } = context;
       try {
         const result = await call(definition.name, input, {
+          context,
           signal,
           ...(onProgress === undefined ? {} : { onProgress }),
         });

@@ -5,6 +5,7 @@ import type { McpExit, McpServerInfo, McpServerRecord, McpServerState, McpSource
 import { untilAborted } from '../protocol/signal.ts';
 import type { McpConnection } from './connection.ts';
 import { connectError, mcpError, toSeconds } from './errors.ts';
+import { definitionHash } from './remote-tool.ts';
 import { createStartLimiter } from './start-limiter.ts';
 import type { ToolList } from './tool-list.ts';
 
@@ -45,6 +46,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
   let state: McpServerState = 'stopped';
   let lastError: { code: string; message: string } | undefined;
   let toolCount: number | undefined;
+  let listKey: string | undefined;
   let current: McpConnection | undefined;
   let connecting: Promise<McpConnection> | undefined;
   let attempt = new AbortController();
@@ -118,9 +120,16 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
   }
 
   function receiveList(list: ToolList): void {
-    const changed = toolCount !== undefined;
+    const before = listKey;
+    takeList(list);
+    if (before !== undefined && before !== listKey) {
+      publish({ type: 'mcp_tools_changed', server_name, tool_count: list.tools.length });
+    }
+  }
+
+  function takeList(list: ToolList): void {
     toolCount = list.tools.length;
-    if (changed) publish({ type: 'mcp_tools_changed', server_name, tool_count: toolCount });
+    listKey = list.tools.map((tool) => definitionHash(tool.definition)).join();
     options.onTools(list);
   }
 
@@ -158,8 +167,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
     async listTools(listOptions = {}) {
       const open = await connection(listOptions.signal);
       const list = await open.listTools(listOptions);
-      toolCount = list.tools.length;
-      options.onTools(list);
+      takeList(list);
       return list;
     },
     allowStart: () => limiter.reset(),

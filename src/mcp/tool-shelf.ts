@@ -1,14 +1,12 @@
 import type { BusEvent } from '../bus/events.ts';
 import type { ContributionRegistry } from '../protocol/contributions.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { McpCallResult, McpServerRecord, McpToolInfo } from '../protocol/mcp.ts';
-import type { CallOptions } from './connection.ts';
+import type { McpServerRecord, McpToolInfo } from '../protocol/mcp.ts';
 import { mcpError } from './errors.ts';
 import { toPrintable } from './log-text.ts';
 import { isToolAllowed, matchesAny } from './names.ts';
 import type { Pins } from './pins.ts';
-import { definitionHash, isReadOnly, sizeInKb, toolOwner, toRemoteTool } from './remote-tool.ts';
+import { definitionHash, isReadOnly, type RemoteCall, sizeInKb, toolOwner, toRemoteTool } from './remote-tool.ts';
 import type { NamedTool, ToolList } from './tool-list.ts';
 
 export interface ToolShelfOptions {
@@ -17,7 +15,7 @@ export interface ToolShelfOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly publish: (event: BusEvent) => void;
-  readonly call: (name: string, args: JsonObject, options: CallOptions) => Promise<McpCallResult>;
+  readonly call: RemoteCall;
   readonly pins: Pins;
 }
 
@@ -25,6 +23,7 @@ export interface ToolShelfOptions {
 export interface ToolShelf {
   /** Takes over a list: vanished tools leave the registry, changed ones are registered anew, eager ones are loaded. */
   update(list: ToolList): void;
+  record(): McpServerRecord;
   /** Other patterns for the same server. */
   setRecord(record: McpServerRecord): void;
   /**
@@ -149,6 +148,7 @@ export function createToolShelf(options: ToolShelfOptions): ToolShelf {
 
   return {
     update,
+    record: () => record,
     setRecord(next) {
       record = next;
       update(latest);

@@ -16,6 +16,7 @@ import {
   failureOf,
   isAlive,
   legacyScript,
+  modernDiscover,
   modernScript,
   onCleanup,
   type RecordingLogger,
@@ -252,6 +253,41 @@ describe('lazy connections (mcp-host 3.5, PL3)', () => {
     expect(server.starts()).toHaveLength(2);
   });
 
+  test('tenants do not share a connection', async () => {
+    const server = scriptedServer(modernScript(), eager);
+    const { host, registry } = createHost({
+      records: [server.record],
+      tenantOf: ({ agent }) => (agent === 'coder' ? undefined : agent),
+    });
+    await host.start();
+    const work = registry.tools.get('mcp__scripted__work');
+
+    await work?.call({}, toolContext());
+    expect(server.starts()).toHaveLength(1);
+    await work?.call({}, { ...toolContext(), agent: 'other' });
+    await work?.call({}, { ...toolContext(), agent: 'other' });
+    await host.call('scripted', 'work', {}, { tenant: 'third' });
+    expect(server.starts()).toHaveLength(3);
+
+    await host.stop();
+    expect(server.starts().filter(isAlive)).toEqual([]);
+  });
+
+  test('a start that waits only so long lets a slow server join later', async () => {
+    const slow = scriptedServer(modernScript({ 'server/discover': [{ delay: 400, ...modernDiscover }] }), eager);
+    const { host, registry, events } = createHost({ records: [slow.record], startWaitMs: 20 });
+
+    await host.start();
+    expect(registry.tools.size).toBe(0);
+
+    await events.next('mcp_tool_loaded');
+    expect(registry.tools.size).toBe(1);
+  });
+
+  test('a host that was never started can be stopped', async () => {
+    await createHost().host.stop();
+  });
+
   test('stop during a connect leaves nothing, and what comes later is refused', async () => {
     const server = scriptedServer({ 'server/discover': [{ silent: true }] }, eager);
     const { host } = createHost({ records: [server.record] });
@@ -411,12 +447,12 @@ describe('saving and reloading (mcp-host 3.4)', () => {
   test('save replaces one file, logs it, starts and ends what changed', async () => {
     const kept = scriptedServer(modernScript(), { name: 'kept', ...eager });
     const ended = scriptedServer(modernScript(), { name: 'ended', ...eager });
-    const { host, registry, logger, configDir } = createHost();
+    const { host, registry, logger, events, configDir } = createHost();
     await host.start();
 
     await host.save('user', [kept.record, ended.record]);
-    await host.tools('kept');
-    await host.tools('ended');
+    await events.next('mcp_tool_loaded');
+    await events.next('mcp_tool_loaded');
     expect(registry.tools.size).toBe(2);
 
     await host.save('user', [{ ...kept.record, tools: { eager: [] } }]);
