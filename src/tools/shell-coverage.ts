@@ -96,24 +96,21 @@ function hiddenIn(
   children: readonly SyntaxNode[],
   isOperand: boolean,
 ): string | undefined {
-  switch (node.type) {
-    case 'Word':
-      if (node.parts === undefined) return plain(node.text, isOperand ? /['"`]/ : /['"`\s;&|<>()]/);
-      return joined(node.parts, range.from, range.to) ? undefined : node.text;
-    case 'DoubleQuoted': {
-      const from = range.from + node.text.indexOf('"') + 1;
-      for (const part of node.parts)
-        if (part.type === 'Literal' && plain(part.text, /`/) !== undefined) return node.text;
-      return joined(node.parts, from, range.to - 1) ? undefined : node.text;
-    }
-    case 'ArithmeticExpansion': {
-      let rest = node.text.slice(3);
-      for (const text of commandsIn(children)) rest = rest.replace(text, '');
-      return /\$\(|`/.test(rest) ? node.text : undefined;
-    }
-    default:
-      return undefined;
+  if (node.type === 'Word') {
+    if (node.parts === undefined) return plain(node.text, isOperand ? /['"`]/ : /['"`\s;&|<>()]/);
+    return joined(node.parts, range.from, range.to) ? undefined : node.text;
   }
+  if (node.type === 'DoubleQuoted') {
+    const from = range.from + node.text.indexOf('"') + 1;
+    for (const part of node.parts) {
+      if (part.type === 'Literal' && plain(part.text, /`/) !== undefined) return node.text;
+    }
+    return joined(node.parts, from, range.to - 1) ? undefined : node.text;
+  }
+  if (node.type !== 'ArithmeticExpansion') return undefined;
+  let rest = node.text.slice(3);
+  for (const text of commandsIn(children)) rest = rest.replace(text, '');
+  return /\$\(|`/.test(rest) ? node.text : undefined;
 }
 
 /** The text if it holds one of the characters, or a sign of an expansion, without a backslash before it. */
