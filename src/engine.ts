@@ -123,7 +123,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     logger,
   });
   const secretNames = models.providers.keyVariables();
-  const engineTools = createEngineTools(options, config, { logger, env, secretNames });
+  const engineTools = createEngineTools(options, config, { logger, env, secretNames, configDir: setup.configDir });
   const registry = createContributions({
     bus,
     tools,

@@ -128,6 +128,10 @@ export interface EngineOptions extends RunLimits {
   readonly providers?: { readonly [name: string]: Provider };
   /** Kinds of `[providers.<name>]` tables besides the built-in ones. */
   readonly providerKinds?: { readonly [kind: string]: ProviderKind };
+  /** A SearXNG-style search address with `{query}`; without it there is no `web_search`. */
+  readonly searchEndpoint?: string;
+  /** Hosts `web_fetch` may reach, each with all below it. Default: any public one. */
+  readonly webDomains?: readonly string[];
   /** Plugin programs declared here are trusted. */
   readonly plugins?: readonly PluginDeclaration[];
   /** Figures of the plugin protocol: times, restarts, limits. */

@@ -35,7 +35,8 @@ export async function openSetup(options: EngineOptions, env: NodeJS.ProcessEnv):
   await realpath(root).catch((cause: unknown) => {
     throw new EngineError('config', `the engine's root \`${root}\` is not a folder that can be opened`, { cause });
   });
-  const folder = options.configDir ?? configDir(env, process.platform);
+  const named = options.configDir ?? configDir(env, process.platform);
+  const folder = named === undefined ? undefined : await realpath(named).catch(() => named);
   const loaded = await loadConfig({ root, configDir: folder });
   const check = await checkTrust({ root, configDir: folder, loaded });
   const decided = typeof options.trust === 'function' ? await options.trust(check) : options.trust;

@@ -19,7 +19,13 @@ export interface EngineTools {
 export function createEngineTools(
   options: EngineOptions,
   config: Config,
-  deps: { readonly logger: Logger; readonly env: NodeJS.ProcessEnv; readonly secretNames: readonly string[] },
+  deps: {
+    readonly logger: Logger;
+    readonly env: NodeJS.ProcessEnv;
+    readonly secretNames: readonly string[];
+    /** The user's folder: tools never write there, wherever the workspace lies. */
+    readonly configDir: string | undefined;
+  },
 ): EngineTools {
   const security = config.security ?? {};
   let pool: ToolPool | undefined;
@@ -49,6 +55,9 @@ export function createEngineTools(
               secretNames: deps.secretNames,
               ...(security.command_timeout_secs === undefined ? {} : { timeoutSecs: security.command_timeout_secs }),
             },
+            ...(options.searchEndpoint === undefined ? {} : { searchEndpoint: options.searchEndpoint }),
+            ...(options.webDomains === undefined ? {} : { web: { allowedDomains: options.webDomains } }),
+            ...(deps.configDir === undefined ? {} : { protectedFolders: [deps.configDir] }),
           }),
     pool: () => pool,
     close: async () => await pool?.close(),

@@ -69,7 +69,7 @@ export const reserved: readonly { readonly names: readonly string[]; readonly pl
   { names: ['@opentelemetry/*'], places: ['telemetry/otel.ts'] },
   { names: ['@nats-io/*'], places: ['cluster'] },
   { names: ['commander'], places: ['cli'] },
-  { names: ['unbash', 'diff', 'fdir', 'picomatch', 'ignore'], places: ['tools'] },
+  { names: ['unbash', 'diff', 'picomatch', 'ignore'], places: ['tools'] },
   { names: ['node:http'], places: ['daemon', 'cli'] },
   { names: ['node:child_process'], places: ['transport', 'store/process-identity.ts', 'cli'] },
   {
