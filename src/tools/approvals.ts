@@ -110,7 +110,10 @@ export function createApprovals(options: {
         });
       }
       if (hash !== undefined && hash !== question.request.hash) {
-        throw new EngineError('invalid_request', `the decision is about other arguments than those of call \`${call}\``);
+        throw new EngineError(
+          'invalid_request',
+          `the decision is about other arguments than those of call \`${call}\``,
+        );
       }
       question.answer(checkDecision(decision));
       open.delete(call);
