@@ -1,28 +1,31 @@
 /** Words, situations and verdicts the rules of the shell policy share. */
 import type { Word } from 'unbash';
 
-/** Which rule a verdict rests on; `docs/reference/shell-policy.md` has one paragraph for each. */
-export type ShellRule =
-  | 'syntax'
-  | 'variables'
-  | 'redirections'
-  | 'program_names'
-  | 'blocked'
-  | 'allowlist'
-  | 'definitions'
-  | 'network'
-  | 'deletions'
-  | 'directories'
-  | 'modes'
-  | 'processes'
-  | 'shells'
-  | 'wrappers'
-  | 'git'
-  | 'protected_paths'
-  | 'writes'
-  | 'databases'
-  | 'options'
-  | 'inline_code';
+/** Which rule a verdict rests on; `docs/reference/shell-policy.md` has a line for each. */
+export const shellRules = [
+  'syntax',
+  'variables',
+  'redirections',
+  'program_names',
+  'blocked',
+  'allowlist',
+  'definitions',
+  'network',
+  'deletions',
+  'directories',
+  'modes',
+  'processes',
+  'shells',
+  'wrappers',
+  'git',
+  'protected_paths',
+  'writes',
+  'databases',
+  'options',
+  'inline_code',
+] as const;
+
+export type ShellRule = (typeof shellRules)[number];
 
 export interface Denial {
   readonly rule: ShellRule;
