@@ -4,6 +4,8 @@ import type { Envelope } from '../../src/bus/envelope.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/protocol/json.ts';
 import { type Message, toolUsesOf } from '../../src/protocol/message.ts';
 import type { CompletionRequest } from '../../src/protocol/model.ts';
+import { cleanMessages } from '../../src/providers/clean-messages.ts';
+import { findTranscriptProblem, turnsOfCleanMessages } from '../../src/providers/transcript-check.ts';
 import { difference, toObject } from './agent-compare.ts';
 import { type Bindings, checkEventInvariants, compareEvents, toComparable } from './agent-events.ts';
 import type { ToolRecord } from './agent-tools.ts';
@@ -75,7 +77,10 @@ export async function compareRun(expected: JsonObject, evidence: Evidence): Prom
   return found.filter((line) => line !== undefined);
 }
 
-/** Invariants 4 and 5: roles alternate, each call is answered at the head of the next turn, in order. */
+/**
+ * Invariants 4 and 5: roles alternate, each call is answered at the head of the next turn, in order. And what would leave for
+ * a provider passes the transcript check (reliability AG1).
+ */
 function checkRequests(requests: readonly CompletionRequest[]): string[] {
   const found: string[] = [];
   for (const { messages } of requests) {
@@ -90,9 +95,13 @@ function checkRequests(requests: readonly CompletionRequest[]): string[] {
           found.push(`call ${call.id} is not answered in order`);
       }
     }
+    const problem = findTranscriptProblem(turnsOfCleanMessages(cleanMessages(messages, acceptedId)));
+    if (problem !== undefined) found.push(`the request as it would be sent: ${problem}`);
   }
   return found;
 }
+
+const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;
 
 function toComparableRequest(request: CompletionRequest): object {
   return {
