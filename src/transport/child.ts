@@ -183,7 +183,7 @@ function outputEnd(stream: Readable): Promise<void> {
 async function sweepGroup(pid: number): Promise<void> {
   const started = performance.now();
   let waitMs = 1;
-  while ((await isGroupAlive(pid)) && performance.now() - started < sweepMs) {
+  while (isGroupAlive(pid) && performance.now() - started < sweepMs) {
     signalGroup(pid, 'SIGKILL');
     await delay(waitMs);
     waitMs = Math.min(waitMs * 2, 50);

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export type GroupSignal = 'SIGTERM' | 'SIGKILL';
 
@@ -23,27 +23,34 @@ export function signalGroup(pid: number, signal: GroupSignal): void {
  * Whether a process of the group is still running. One that has ended but was not yet collected by its parent does not
  * count (an init that collects late would hold up every stop). Always false on Windows.
  */
-export async function isGroupAlive(pid: number): Promise<boolean> {
+export function isGroupAlive(pid: number): boolean {
   if (process.platform === 'win32') return false;
   try {
     process.kill(-pid, 0);
   } catch {
     return false;
   }
-  return process.platform === 'linux' ? await hasRunningMember(pid) : true;
+  return existsSync('/proc/self/stat') ? hasRunningMember(pid) : true;
 }
 
-async function hasRunningMember(group: number): Promise<boolean> {
-  const names = await readdir('/proc').catch(() => []);
-  if (names.length === 0) return true;
-  for (const name of names) {
+/** Synchronous: a few milliseconds on a rare path, against seconds of small reads on a busy thread pool. */
+function hasRunningMember(group: number): boolean {
+  for (const name of readdirSync('/proc')) {
     if (!/^[0-9]+$/.test(name)) continue;
-    const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
+    const stat = readStat(name);
     // why: the command name stands in parentheses and may itself hold spaces and parentheses
     const [state, , groupId] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (groupId === String(group) && state !== 'Z' && state !== 'X') return true;
   }
   return false;
+}
+
+function readStat(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return ''; // it ended meanwhile
+  }
 }
 
 function endTree(pid: number): void {
