@@ -36,11 +36,6 @@ function paramsOf(message: JsonObject | undefined): JsonObject {
   return isJsonObject(message?.['params']) ? message['params'] : {};
 }
 
-/** Waits until the server has received so many calls of a method. */
-async function received(server: ScriptedServer, method: string, count = 1): Promise<void> {
-  while (server.methods().filter((entry) => entry === method).length < count) await new Promise(setImmediate);
-}
-
 describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
   test('eight rounds and then a result: nine requests, new ids, same params, state byte for byte', async () => {
     const state = 'a"b\\c ü\u2028 {}';
@@ -389,12 +384,12 @@ describe('tasks (mcp-host 5.5)', () => {
     const connection = await connect(server.record);
     const caller = new AbortController();
     const call = connection.callTool('work', {}, { signal: caller.signal });
-    await received(server, 'tasks/get');
+    await server.arrived('tasks/get');
 
     caller.abort(new Error('enough'));
 
     expect((await failureOf(call)).code).toBe('call_cancelled');
-    await received(server, 'tasks/cancel');
+    await server.arrived('tasks/cancel');
     expect(server.methods()).not.toContain('notifications/cancelled');
   });
 
@@ -421,12 +416,12 @@ describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
       const connection = await connect(server.record);
       const caller = new AbortController();
       const call = connection.callTool('slow', {}, { signal: caller.signal });
-      await received(server, 'tools/call');
+      await server.arrived('tools/call');
 
       caller.abort(new Error('enough'));
 
       expect((await failureOf(call)).code).toBe('call_cancelled');
-      await received(server, 'notifications/cancelled');
+      await server.arrived('notifications/cancelled');
       const [slow] = calls(server);
       const notice = server.received().find((message) => message['method'] === 'notifications/cancelled');
       expect(paramsOf(notice)['requestId']).toBe(slow?.['id']);
@@ -551,7 +546,7 @@ describe('errors of the server (mcp-host 5.7)', () => {
       code: 'remote',
       message: 'MCP server `scripted` returned an error: Unknown tool: gone (code -32602)',
     });
-    await received(server, 'tools/list', 2);
+    await server.arrived('tools/list', 2);
     expect(calls(server)).toHaveLength(1);
   });
 

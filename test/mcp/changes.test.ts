@@ -90,10 +90,7 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
 
     await changed;
 
-    expect(server.methods().filter((method) => method === 'subscriptions/listen').length).toBeGreaterThanOrEqual(1);
-    while (server.methods().filter((method) => method === 'subscriptions/listen').length < 2) {
-      await new Promise(setImmediate);
-    }
+    await server.arrived('subscriptions/listen', 2);
   });
 
   test('a refused stream is a warning and nothing else', async () => {
@@ -102,7 +99,7 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
     const connection = await connect(server.record, { logger });
     await connection.listTools();
 
-    while (logger.find('mcp.server.listen.failed').length === 0) await new Promise(setImmediate);
+    await logger.written('mcp.server.listen.failed');
 
     expect(logger.find('mcp.server.listen.failed')).toEqual([{ server_name: 'scripted', error_code: 'remote' }]);
     expect((await connection.callTool('work', {})).isError).toBe(false);
@@ -137,7 +134,7 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
     await connection.listTools();
     await connection.callTool('a', {});
 
-    while (logger.find('mcp.list.refresh.failed').length === 0) await new Promise(setImmediate);
+    await logger.written('mcp.list.refresh.failed');
 
     expect((await failureOf(connection.listTools())).code).toBe('remote');
   });

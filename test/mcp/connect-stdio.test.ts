@@ -222,7 +222,7 @@ describe('verdicts on a real process (mcp-host 4.2)', () => {
     const server = scriptedServer({ 'server/discover': [{ silent: true }] });
     const caller = new AbortController();
     const attempt = openMcpConnection(requireServerRecord(server.record), connectDeps({ signal: caller.signal }));
-    while (server.methods().length === 0) await new Promise(setImmediate);
+    await server.arrived();
 
     caller.abort(new Error('not now'));
 

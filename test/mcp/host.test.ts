@@ -292,7 +292,7 @@ describe('lazy connections (mcp-host 3.5, PL3)', () => {
     const server = scriptedServer({ 'server/discover': [{ silent: true }] }, eager);
     const { host } = createHost({ records: [server.record] });
     const started = host.start();
-    while (server.methods().length === 0) await new Promise(setImmediate);
+    await server.arrived();
 
     await host.stop();
     await started;
@@ -328,7 +328,7 @@ describe('tools of the registry (mcp-host 5, 8)', () => {
       metadata: { error_code: 'remote' },
     });
     const cancelled = work?.call({}, toolContext(caller.signal)) as Promise<unknown>;
-    while (server.methods().filter((method) => method === 'tools/call').length < 4) await new Promise(setImmediate);
+    await server.arrived('tools/call', 4);
     caller.abort(new Error('stop it'));
     await expect(cancelled).rejects.toThrow('stop it');
   });
@@ -655,7 +655,7 @@ describe('test before save (mcp-host 11)', () => {
     const { host } = createHost();
     await host.start();
     const running = host.test(server.record);
-    while (server.methods().length === 0) await new Promise(setImmediate);
+    await server.arrived();
 
     await host.stop();
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
-import { onCleanup } from './support.ts';
+import { createSignalBox, onCleanup } from './support.ts';
 
 export interface HttpRequest {
   readonly verb: string;
@@ -23,6 +23,8 @@ export interface HttpServer {
   rpcs(): readonly string[];
   /** Streams the client has closed before they ended. */
   readonly aborted: readonly HttpRequest[];
+  /** Settles when the condition holds; looked at whenever a request arrives or a stream is closed. */
+  until(condition: () => boolean): Promise<void>;
 }
 
 /** A web server on this machine that answers with `answer`; closed after the test. */
@@ -30,6 +32,7 @@ export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
   const requests: HttpRequest[] = [];
   const aborted: HttpRequest[] = [];
   const counts = new Map<string, number>();
+  const changes = createSignalBox();
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -45,8 +48,10 @@ export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
       requests.push(request);
       response.on('close', () => {
         if (!response.writableFinished) aborted.push(request);
+        changes.notify();
       });
       void Promise.resolve(answer(request, response));
+      changes.notify();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -58,6 +63,7 @@ export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     requests,
     aborted,
+    until: changes.until,
     rpcs: () => requests.filter((request) => request.rpc !== '').map((request) => request.rpc),
   };
 }

@@ -224,7 +224,7 @@ describe('the deprecated HTTP+SSE transport', () => {
     const server = await startHttp(sse.answer);
     const connection = await connect(web(server.url, { type: 'sse' }));
     const call = failureOf(connection.callTool('silent', {}));
-    while (!server.rpcs().includes('tools/call')) await new Promise(setImmediate);
+    await server.until(() => server.rpcs().includes('tools/call'));
 
     sse.end();
 
@@ -269,12 +269,12 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     const connection = await connect(web(server.url));
     const caller = new AbortController();
     const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
-    while (!server.rpcs().includes('tools/call')) await new Promise(setImmediate);
+    await server.until(() => server.rpcs().includes('tools/call'));
 
     caller.abort(new Error('enough'));
 
     expect((await call).code).toBe('call_cancelled');
-    while (server.aborted.length === 0) await new Promise(setImmediate);
+    await server.until(() => server.aborted.length > 0);
     expect(server.rpcs()).not.toContain('notifications/cancelled');
   });
 
@@ -375,16 +375,14 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     const caller = new AbortController();
     const calls = Array.from({ length: 20 }, () => connection.callTool('work', {}));
     const impatient = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
-    while (held.length < 16) await new Promise(setImmediate);
+    await server.until(() => held.length === 16);
     caller.abort();
     expect((await impatient).code).toBe('call_cancelled');
     expect(held).toHaveLength(16);
 
-    let released = 0;
-    while (released < 20) {
-      held[released]?.();
-      if (held[released] !== undefined) released += 1;
-      await new Promise(setImmediate);
+    for (let index = 0; index < 20; index += 1) {
+      await server.until(() => held[index] !== undefined);
+      held[index]?.();
     }
 
     expect(await Promise.all(calls)).toHaveLength(20);

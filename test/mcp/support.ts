@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach } from 'vitest';
@@ -16,6 +16,26 @@ import type { ConnectDeps } from '../../src/mcp/connect-deps.ts';
 import type { McpConnection } from '../../src/mcp/connection.ts';
 import { requireServerRecord } from '../../src/mcp/record.ts';
 
+/** Lets tests wait for a condition that can only come true when something was told. */
+export interface SignalBox {
+  notify(): void;
+  until(condition: () => boolean): Promise<void>;
+}
+
+export function createSignalBox(): SignalBox {
+  let waiting: (() => void)[] = [];
+  return {
+    notify() {
+      const woken = waiting;
+      waiting = [];
+      for (const wake of woken) wake();
+    },
+    async until(condition) {
+      while (!condition()) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
+}
+
 export interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
@@ -25,18 +45,23 @@ export interface LogLine {
 export interface RecordingLogger extends Logger {
   readonly lines: readonly LogLine[];
   find(message: string): readonly LogFields[];
+  /** Settles when a line with this message has been written. */
+  written(message: string): Promise<void>;
 }
 
 export function createRecordingLogger(): RecordingLogger {
   const lines: LogLine[] = [];
+  const changes = createSignalBox();
   const at =
     (level: LogLevel) =>
     (message: string, fields: LogFields = {}): void => {
       lines.push({ level, message, fields });
+      changes.notify();
     };
   return {
     lines,
     find: (message) => lines.filter((line) => line.message === message).map((line) => line.fields),
+    written: (message) => changes.until(() => lines.some((line) => line.message === message)),
     trace: at('trace'),
     debug: at('debug'),
     info: at('info'),
@@ -74,6 +99,8 @@ export interface ScriptedServer {
   methods(): readonly string[];
   starts(): readonly number[];
   children(): readonly number[];
+  /** Settles when so many messages of a method (of any, without one) have arrived. */
+  arrived(method?: string, count?: number): Promise<void>;
 }
 
 /** A record of a scripted server; `more` are further fields of the record. */
@@ -101,6 +128,19 @@ export function scriptedServer(script: Script, more: JsonObject = {}): ScriptedS
     methods: () => received().flatMap((entry) => (typeof entry['method'] === 'string' ? [entry['method']] : [])),
     starts: () => numbers('start'),
     children: () => numbers('child'),
+    async arrived(method, count = 1) {
+      const isThere = (): boolean =>
+        received().filter(
+          (entry) => typeof entry['method'] === 'string' && (method ?? entry['method']) === entry['method'],
+        ).length >= count;
+      const changes = createSignalBox();
+      const watcher = watch(log, () => changes.notify());
+      try {
+        await changes.until(isThere);
+      } finally {
+        watcher.close();
+      }
+    },
   };
 }
 
