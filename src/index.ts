@@ -59,6 +59,9 @@ export type { ContributionRegistry } from './protocol/contributions.ts';
 export type { Clock, Logger, LogFields, LogLevel } from './protocol/deps.ts';
 export type { CallId, NewId, RunId } from './protocol/ids.ts';
 export { fromAiSdk } from './providers/ai-sdk.ts';
+export { recordProvider } from './providers/record.ts';
+export { createReplayProvider } from './providers/replay.ts';
+export type { RuleLists, RuleSet } from './tools/rules.ts';
 export type { Providers } from './providers/registry.ts';
 
 export type { PluginDeclaration } from './plugins/declaration.ts';

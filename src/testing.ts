@@ -1,4 +1,6 @@
 // The public surface of `vibe-bus/testing`: fakes that keep the contract of the real thing.
+export { recordProvider, type RecordingSink } from './providers/record.ts';
+export { createReplayProvider, type ReplayOptions } from './providers/replay.ts';
 export { createScriptedProvider, type ScriptedData, type ScriptedProvider } from './providers/scripted.ts';
 export { createManualClock, type ManualClock } from './testing/manual-clock.ts';
 export { createRecorder, type EventRecorder } from './testing/recorder.ts';

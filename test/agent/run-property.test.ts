@@ -40,8 +40,9 @@ const anyId = fc.oneof(
   fc.string({ maxLength: 6 }),
 );
 const toolNames = [
-  ...['sync', 'async', 'later', 'fails', 'crashes', 'hangs', 'stops', 'odd', 'big', 'writes', 'writes_later'],
-  ...['vetoed', 'hook_fails', 'asked', 'guarded', 'ruled_out', 'unknown', '__proto__', ''],
+  ...'sync async later fails crashes hangs stops odd big writes writes_later vetoed hook_fails asked'.split(' '),
+  ...'guarded ruled_out unknown __proto__'.split(' '),
+  '',
 ];
 const anyArguments = fc.oneof(
   fc.dictionary(anyText, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
@@ -183,15 +184,15 @@ async function play(plan: Plan): Promise<Played> {
   const envelopes: Envelope[] = [];
   const outside = new AbortController();
   const runId = `run-${(runs += 1)}` as RunId;
-  let run: RunHandle | undefined;
+  const started: { run?: RunHandle } = {};
   const off = engine.bus.on({ run: runId }, (envelope) => {
     envelopes.push(envelope);
     for (const { what } of intrusions.filter(({ at }) => at === envelopes.length)) {
       // why: the first event comes while `engine.run` has not returned yet, or the last when the run has ended
       if (what === 'abort') outside.abort();
       else if (envelope.event.type === 'agent_finished') continue;
-      else if (what.startsWith('steer')) ignoreEnded(() => run?.steer(what === 'steer' ? 'Hurry.' : ' '));
-      else ignoreEnded(() => void run?.cancel({ mode: what === 'cancel' ? 'hard' : 'cooperative' }));
+      else if (what.startsWith('steer')) ignoreEnded(() => started.run?.steer(what === 'steer' ? 'Hurry.' : ' '));
+      else ignoreEnded(() => void started.run?.cancel({ mode: what === 'cancel' ? 'hard' : 'cooperative' }));
     }
   });
   const options: RunOptions = {
@@ -205,8 +206,8 @@ async function play(plan: Plan): Promise<Played> {
     },
     ...(plan.compacts ? { compaction: { atPercent: 10, keepMessages: 2 } } : {}),
   };
-  run = engine.run({ role: 'worker', system_prompt: 'Work.', ...plan.spec } as never, plan.message, options);
-  const outcome = await run.outcome;
+  started.run = engine.run({ role: 'worker', system_prompt: 'Work.', ...plan.spec } as never, plan.message, options);
+  const outcome = await started.run.outcome;
   off();
   engine.bus.forgetRun(runId);
   return { outcome, requests, envelopes };
