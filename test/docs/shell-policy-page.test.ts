@@ -11,7 +11,8 @@ const page = readFileSync(path.join(import.meta.dirname, '../../docs/reference/s
 test('the page has a line for each rule and no other', () => {
   const rows = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
 
-  expect(rows.toSorted()).toEqual(shellRules.toSorted());
+  expect(new Set(rows)).toEqual(new Set(shellRules));
+  expect(rows).toHaveLength(shellRules.length);
 });
 
 test('the page lists the blocked programs and the limits of the code', () => {
