@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { isEngineError } from '../protocol/error.ts';
+import { codeOf } from './errors.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { McpClient } from './client.ts';
 
@@ -79,7 +79,7 @@ export function createChangeWatch(options: ChangeWatchOptions): ChangeWatch {
         if (end.signal.aborted) return;
         options.logger.warn('mcp.server.listen.failed', {
           server_name: options.server,
-          error_code: isEngineError(error) ? error.code : 'other',
+          error_code: codeOf(error),
         });
       });
     },

@@ -15,7 +15,7 @@ import type { ToolProgress } from '../protocol/tool.ts';
 import type { CallTimerOptions } from './call-timer.ts';
 import { createChangeWatch } from './change-watch.ts';
 import type { ListMethod, McpClient } from './client.ts';
-import { mcpError } from './errors.ts';
+import { codeOf, mcpError } from './errors.ts';
 import { toPrintable } from './log-text.ts';
 import type { RejectedTool } from './normalise.ts';
 import { createPagedList } from './paged-list.ts';
@@ -136,7 +136,7 @@ export function createConnection(parts: ConnectionParts): McpConnection {
     } catch (error) {
       logger.warn('mcp.list.refresh.failed', {
         server_name: server,
-        error_code: isEngineError(error) ? error.code : 'other',
+        error_code: codeOf(error),
       });
     }
   }

@@ -1,4 +1,4 @@
-import { EngineError, type ErrorCode, type EngineErrorOptions } from '../protocol/error.ts';
+import { EngineError, type ErrorCode, type EngineErrorOptions, isEngineError } from '../protocol/error.ts';
 
 /** An error of the MCP host: kind `plugin`; `data` holds facts for logs and callers, never text of the server's making. */
 export function mcpError(
@@ -45,4 +45,9 @@ export function remoteError(server: string, error: { readonly code: number; read
 /** Seconds as people read them: whole, or with up to three decimals below one. */
 export function toSeconds(ms: number): string {
   return String(Number((ms / 1_000).toFixed(3)));
+}
+
+/** The code of anything that was thrown, for logs. */
+export function codeOf(error: unknown): ErrorCode {
+  return isEngineError(error) ? error.code : 'other';
 }

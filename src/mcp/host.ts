@@ -189,6 +189,6 @@ async function waitAtMost(work: Promise<void>, ms: number | undefined): Promise<
   if (ms === undefined) return await work;
   using limit = childSignal(undefined, ms);
   await untilAborted(work, limit.signal).catch(() => {
-    // why: the work itself never rejects
+    // why: only the time limit rejects here, and what is late registers itself when it is there
   });
 }

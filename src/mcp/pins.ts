@@ -1,5 +1,5 @@
 import type { Logger } from '../protocol/deps.ts';
-import { isEngineError } from '../protocol/error.ts';
+import { codeOf } from './errors.ts';
 
 /** What was seen (and so accepted) before, by id: tool definitions and the way servers are started (MP8). */
 export interface Pins {
@@ -31,7 +31,7 @@ export async function openPins(store: PinStore | undefined, isStrict: boolean, l
       await store.approve(batch);
     } catch (error) {
       // why: losing it means that the next engine takes the form it sees for new, which it is told by this line
-      logger.warn('mcp.registry.unwritable', { error_code: isEngineError(error) ? error.code : 'other' });
+      logger.warn('mcp.registry.unwritable', { error_code: codeOf(error) });
     }
   }
 

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { isEngineError } from '../protocol/error.ts';
 import { readJsonFile, updateJsonFile } from '../store/json-file.ts';
 import { type EraMemory, recordFingerprint } from './era-memory.ts';
+import { codeOf } from './errors.ts';
 import type { PinStore } from './pins.ts';
 
 /** `<config>/mcp-registry.json`. Loose: other parts keep their own members in it. */
@@ -29,7 +29,7 @@ export function createRegistryStore(configDir: string, clock: Clock, logger: Log
     try {
       return (await readJsonFile(file, schema)) ?? {};
     } catch (error) {
-      logger.warn('mcp.registry.unreadable', { error_code: isEngineError(error) ? error.code : 'other' });
+      logger.warn('mcp.registry.unreadable', { error_code: codeOf(error) });
       return {};
     }
   }
@@ -50,7 +50,7 @@ export function createRegistryStore(configDir: string, clock: Clock, logger: Log
           },
         }));
       } catch (error) {
-        logger.warn('mcp.registry.unwritable', { error_code: isEngineError(error) ? error.code : 'other' });
+        logger.warn('mcp.registry.unwritable', { error_code: codeOf(error) });
       }
     },
     async definitions() {

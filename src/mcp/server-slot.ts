@@ -1,6 +1,6 @@
 import type { BusEvent } from '../bus/events.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { type EngineError, isEngineError, messageOf, toEngineError } from '../protocol/error.ts';
+import { type EngineError, messageOf, toEngineError } from '../protocol/error.ts';
 import type { McpExit, McpServerInfo, McpServerRecord, McpServerState, McpSource } from '../protocol/mcp.ts';
 import { untilAborted } from '../protocol/signal.ts';
 import type { McpConnection } from './connection.ts';
@@ -182,9 +182,4 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
     const text = `\`${server_name}\` was started 5 times within 60 s; the next try is possible in ${toSeconds(Math.ceil(waitMs / 1_000) * 1_000)} s.`;
     return connectError('connect_failed', text);
   }
-}
-
-/** The code of anything that was thrown, for logs. */
-export function codeOf(error: unknown): string {
-  return isEngineError(error) ? error.code : 'other';
 }
