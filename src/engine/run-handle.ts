@@ -75,6 +75,8 @@ export interface RunHandleParts {
   readonly log: RunLog;
   readonly approvals: Pick<Approvals, 'waiting'>;
   readonly children: readonly RunHandle[];
+  /** Whether a text that joins now is still read. */
+  canJoin(): boolean;
   state(): RunHandleState;
   used(): { readonly tokens: number; readonly cost: number };
   followUp(text: string, options: FollowUpOptions): RunHandle;
@@ -105,7 +107,7 @@ export function createRunHandle(parts: RunHandleParts): RunHandle {
       await outcome.catch(() => {}); // the failure is the outcome's to tell
     },
     steer(text) {
-      if (actor.state() !== 'running' && actor.state() !== 'starting') throw endedError();
+      if (!parts.canJoin()) throw endedError();
       actor.send({ type: 'steer', text });
     },
     waiting: parts.approvals.waiting,

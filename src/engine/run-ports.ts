@@ -23,6 +23,8 @@ export interface PreparedRun {
   readonly approvals: Approvals;
   /** Whom the agent handed off to, once it did. */
   handoff(): Handoff | undefined;
+  /** Told before anyone sees that a session begins or is over: a text that joins a finished one would be lost. */
+  onSession(isOpen: boolean): void;
 }
 
 /**
@@ -64,7 +66,11 @@ export function toPorts(prepared: PreparedRun, signal: AbortSignal, inbox: RunIn
         throw error;
       }
     },
-    publish: deps.bus.publish,
+    publish(event) {
+      if (event.type === 'agent_started') prepared.onSession(true);
+      else if (event.type === 'agent_finished') prepared.onSession(false);
+      deps.bus.publish(event);
+    },
     takeSteering: () => inbox.takeSteering(),
     checkDocument: request.checkDocument ?? (() => Promise.resolve({ ok: true, value: undefined })),
     logger: deps.logger,

@@ -94,6 +94,7 @@ export function createRuns(deps: RunsDeps): Runs {
     let last: AgentOutcome | undefined;
     let isWaiting = ticket?.turn !== undefined;
     let hasEnded = false;
+    let isSessionOpen = true;
     let budget: Budget | undefined;
     let activeMs = 0;
 
@@ -124,6 +125,7 @@ export function createRuns(deps: RunsDeps): Runs {
       log,
       approvals,
       children,
+      canJoin: () => !hasEnded && isSessionOpen,
       state: () => (hasEnded ? 'ended' : isWaiting ? 'queued' : 'running'),
       used: () => ({
         tokens: budget?.usedTokens() ?? earlier?.tokens ?? 0,
@@ -160,6 +162,10 @@ export function createRuns(deps: RunsDeps): Runs {
       }
     }
 
+    function onSession(isOpen: boolean): void {
+      isSessionOpen = isOpen;
+    }
+
     function prepare(): PreparedRun {
       let handoff: Handoff | undefined;
       const offered = offerTools(spec, deps, {
@@ -168,7 +174,7 @@ export function createRuns(deps: RunsDeps): Runs {
         onHandoff: (wish) => (handoff ??= wish),
       });
       const settings = toRunSettings(run, request, offered, resolved.chosen, limits, deps.root);
-      return { ...resolved, request, settings, offered, handoff: () => handoff };
+      return { ...resolved, request, settings, offered, handoff: () => handoff, onSession };
     }
 
     function end(): void {

@@ -190,7 +190,6 @@ async function play(plan: Plan): Promise<Played> {
     for (const { what } of intrusions.filter(({ at }) => at === envelopes.length)) {
       // why: the first event comes while `engine.run` has not returned yet, or the last when the run has ended
       if (what === 'abort') outside.abort();
-      else if (envelope.event.type === 'agent_finished') continue;
       else if (what.startsWith('steer')) ignoreEnded(() => started.run?.steer(what === 'steer' ? 'Hurry.' : ' '));
       else ignoreEnded(() => void started.run?.cancel({ mode: what === 'cancel' ? 'hard' : 'cooperative' }));
     }
