@@ -5,6 +5,7 @@ import { createBuiltinTools } from '../tools/builtin.ts';
 import { checkCommand } from '../tools/shell-policy.ts';
 import { toPooledTool } from '../workers/pooled-tool.ts';
 import { createToolPool, type ToolPool } from '../workers/tool-pool.ts';
+import { createConfinement } from './confinement.ts';
 import type { EngineOptions } from './options.ts';
 
 /** The tool threads of an engine, and the tools it comes with. */
@@ -51,6 +52,7 @@ export function createEngineTools(
                   network: network || security.allow_network === true,
                   config: security,
                 }),
+              ...createConfinement(security, deps),
               env: deps.env,
               secretNames: deps.secretNames,
               ...(security.command_timeout_secs === undefined ? {} : { timeoutSecs: security.command_timeout_secs }),

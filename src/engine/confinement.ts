@@ -1,0 +1,48 @@
+import { homedir } from 'node:os';
+import type { SecurityConfig } from '../config/schema.ts';
+import type { Logger } from '../protocol/deps.ts';
+import { EngineError } from '../protocol/error.ts';
+import type { BashSettings } from '../tools/bash.ts';
+import { toConfinedLine } from '../transport/sandbox.ts';
+import { createSandboxProbe } from '../transport/sandbox-probe.ts';
+import { toCommandProfile } from '../transport/sandbox-profile.ts';
+
+/**
+ * Confines the commands of `bash` as `security.sandbox` asks: `on` runs nothing unconfined, `auto` confines where the system
+ * can and says once where it cannot, `off` (default) leaves commands to the shell policy alone.
+ */
+export function createConfinement(
+  security: SecurityConfig,
+  deps: { readonly env: NodeJS.ProcessEnv; readonly logger: Logger },
+): Pick<BashSettings, 'confine'> {
+  const mode = security.sandbox ?? 'off';
+  if (mode === 'off') return {};
+  const env = Object.fromEntries(
+    Object.entries(deps.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const probe = createSandboxProbe({ platform: process.platform, env });
+  let isReported = false;
+
+  return {
+    async confine(line, { root, cwd, network }) {
+      const profile = toCommandProfile({
+        workspace: root,
+        cwd,
+        home: homedir(),
+        network,
+        programs: [process.execPath],
+        read: security.extra_read_paths ?? [],
+      });
+      const found = await probe.check('command', profile);
+      if (found.isAvailable) return toConfinedLine(found.backend, profile, line);
+      const why = `commands cannot be confined here: ${found.detail}`;
+      if (mode === 'on') {
+        const message = `${why}; install bubblewrap, or set \`sandbox\` in [security] to "auto" or "off"`;
+        throw new EngineError('denied', message, { code: 'sandbox_unavailable' });
+      }
+      if (!isReported) deps.logger.warn(why, { target: 'vibe::tools', problem: found.problem });
+      isReported = true;
+      return line;
+    },
+  };
+}
