@@ -45,7 +45,7 @@ export async function connectStdio(start: ConnectStart): Promise<Connected> {
       return { client, carrier: link.carrier };
     } catch (error) {
       const exit = await link.carrier.stop();
-      throw isEngineError(error) && error.code === 'closed' ? endedEarly(error, exit) : error;
+      throw isEngineError(error) && error.code === 'closed' ? endedEarly(error, exit, chosen) : error;
     }
   }
 }
@@ -89,13 +89,19 @@ async function openLink(start: ConnectStart, chosen: ConfinedCommand, secrets: r
 }
 
 /** A process that ended while it was being connected: said so, with what it left on stderr. */
-function endedEarly(error: EngineError, exit: McpExit): EngineError {
+function endedEarly(error: EngineError, exit: McpExit, chosen: ConfinedCommand): EngineError {
   const how = exit.signal ?? (exit.exit_code === null ? '' : `exit code ${exit.exit_code}`);
   return connectError(
     'connect_failed',
-    `the program ended${how === '' ? '' : ` (${how})`}. The program ended or refused before speaking MCP.`,
+    `the program ended${how === '' ? '' : ` (${how})`}. The program ended or refused before speaking MCP.${hintFor(chosen)}`,
     { cause: error, data: { exit_code: exit.exit_code, signal: exit.signal, stderr_tail: exit.stderr_tail } },
   );
+}
+
+/** A confined program often ends because it does not find a file (mcp-host 13.5). */
+function hintFor(chosen: ConfinedCommand): string {
+  if (chosen.state !== 'bwrap' && chosen.state !== 'sandbox-exec') return '';
+  return ' It runs confined: files it needs belong into sandbox.read or sandbox.write of its record; VIBE_MCP_SANDBOX=0 switches confinement off.';
 }
 
 function exitOf(error: unknown): { exit_code: number | null; stderr_tail: readonly string[] } | undefined {

@@ -1,0 +1,92 @@
+import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { isSandboxFailure, toConfinedLine } from '../transport/sandbox.ts';
+import type { SandboxProbe } from '../transport/sandbox-probe.ts';
+import { toServerProfile } from '../transport/sandbox-profile.ts';
+import type { ServerCommand } from './command.ts';
+import type { Sandbox, SandboxPlan } from './sandbox.ts';
+
+export interface NativeSandboxOptions {
+  /** Finds out once what the system allows. */
+  readonly probe: SandboxProbe;
+  /** Below it each server has its own writable folder; created with mode 0700 when needed. Absolute. */
+  readonly scratchRoot: string;
+  /** The person's home folder. */
+  readonly home: string;
+  /** The environment of this process; `VIBE_MCP_SANDBOX=0` switches confinement off. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What package runners keep in the home folder and need to start a server (mcp-host 13.3). */
+const caches = ['.npm', '.cache/uv', '.local/share/uv'];
+const interpreters = ['node', 'python3'];
+
+/** Confines servers by the means of the platform (mcp-host 13.3): bwrap on Linux, sandbox-exec on macOS. */
+export function createNativeSandbox(options: NativeSandboxOptions): Sandbox {
+  const { env, home } = options;
+
+  async function plan(command: ServerCommand, extra: Parameters<Sandbox['plan']>[1]): Promise<SandboxPlan> {
+    if (env['VIBE_MCP_SANDBOX'] === '0') return { kind: 'unconfined', reason: 'switched_off' };
+    const write = await Promise.all(extra.write.map(canonical));
+    if (write.includes(undefined)) return { kind: 'unconfined', reason: 'bind_target_missing' };
+    const [program, read, found] = await Promise.all([
+      canonical(command.program),
+      Promise.all(extra.read.map(canonical)),
+      findInterpreters(command.env['PATH'] ?? ''),
+    ]);
+    const profile = toServerProfile({
+      scratch: await openScratch(path.join(options.scratchRoot, extra.server)),
+      home,
+      // why: a launcher such as npx is a link into the folder its files lie in, so both ends must be visible
+      programs: [command.program, ...present([program]), ...found],
+      toolchain: caches.map((folder) => path.join(home, folder)),
+      read: present(read),
+      write: present(write),
+    });
+    const availability = await options.probe.check('server', profile);
+    if (!availability.isAvailable) return { kind: 'unconfined', reason: availability.problem };
+    const line = toConfinedLine(availability.backend, profile, command);
+    return { kind: 'confined', backend: availability.backend, command: { ...command, ...line } };
+  }
+
+  return {
+    plan,
+    failedToStart: (exit) => isSandboxFailure(exit.exit_code, exit.stderr_tail),
+  };
+}
+
+async function openScratch(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return await realpath(folder);
+}
+
+/** The interpreters a script may be run by, as their real files; what is not on the PATH is left out. */
+async function findInterpreters(searchPath: string): Promise<readonly string[]> {
+  const found = await Promise.all(interpreters.map((name) => findOnPath(name, searchPath)));
+  return present(found);
+}
+
+async function findOnPath(name: string, searchPath: string): Promise<string | undefined> {
+  for (const folder of searchPath.split(path.delimiter)) {
+    const file = path.join(folder, name);
+    if (path.isAbsolute(file) && (await isProgram(file))) return await canonical(file);
+  }
+  return undefined;
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile();
+  } catch {
+    return false; // not there, or not ours to run
+  }
+}
+
+async function canonical(file: string): Promise<string | undefined> {
+  return await realpath(file).catch(() => undefined);
+}
+
+function present(values: readonly (string | undefined)[]): readonly string[] {
+  return values.filter((value) => value !== undefined);
+}
