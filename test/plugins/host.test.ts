@@ -424,14 +424,14 @@ test('failing starts of every kind leave no process, descriptor or handle', asyn
   await using stage = await openStage({ timeouts: { default: 300, shutdownGrace: 50, termGrace: 50 } });
   await stage.host.load(kinds);
   await stage.host.stop();
-  const before = openThings();
+  const before = await openThings();
 
   for (let round = 0; round < 4; round += 1) {
     await stage.host.load(kinds.map((kind, index) => ({ ...kind, name: `${kind.name}-${round}-${index}` })));
   }
   await stage.host.stop();
 
-  expect(openThings()).toEqual(before);
+  expect(await openThings()).toEqual(before);
   expect(stage.host.records()).toEqual([]);
 });
 

@@ -142,7 +142,9 @@ export async function untilGone(pid: number): Promise<void> {
 }
 
 /** Everything a leak would show in: open descriptors and what keeps the event loop alive. */
-export function openThings(): { readonly descriptors: number; readonly resources: readonly string[] } {
+export async function openThings(): Promise<{ readonly descriptors: number; readonly resources: readonly string[] }> {
+  // why: a handle that was closed is taken off the list in the next turns of the event loop
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
   // why: reads and timers of the test runner itself come and go; processes and their pipes are what a plugin could leave
   const resources = process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Socket|TCP/.test(name));
   return { descriptors: countDescriptors(), resources: resources.sort() };
