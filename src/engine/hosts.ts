@@ -63,6 +63,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     ...(configDir === undefined || options.bare === true ? {} : { configDir }),
     trusted: setup.isTrusted && options.bare !== true,
     records: options.mcpServers ?? [],
+    ...(ledger === undefined ? {} : { ledger }),
     env,
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
     ...(options.onElicitation === undefined ? {} : { onElicitation: options.onElicitation }),
