@@ -112,7 +112,8 @@ export function watch(child: ChildProcess): Started {
 /** The tests' own environment without what would change a command: keys, colours, levels. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(VIBE_|ANTHROPIC_|OPENAI_|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|VITEST)/.test(name),
+    ([name]) =>
+      !/^(VIBE_|ANTHROPIC_|OPENAI_|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|VITEST|CI$|TEAMCITY|TRAVIS|GITHUB_)/.test(name),
   );
   return Object.fromEntries(kept);
 }
