@@ -30,7 +30,8 @@ export async function measureStdio(folder: string): Promise<readonly Row[]> {
     const rawName = width === 1 ? 'raw framing' : 'raw framing, coalesced';
     const [oursNs = [], rawNs = []] = await measure(
       [toContender('vibe-bus', ours.call, width), toContender(rawName, callRaw, width)],
-      { clock: 'wall' },
+      // why: long enough that the pipeline is full for most of it
+      { clock: 'wall', sampleMs: width === 1 ? 1.5 : 6 },
     );
     rows.push(toRow({ name, unit: 'us', goal, ours: oursNs, reference: { name: rawName, series: rawNs } }));
   }
