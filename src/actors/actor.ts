@@ -73,97 +73,81 @@ export interface ActorDeps {
   onDeadLetter?(actor: string, kind: string): void;
 }
 
-/** Starts an actor; `init` begins at once, commands wait until it is through. */
-export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {}): ActorRef<C> {
-  const capacity = deps.mailboxCapacity ?? defaultMailboxCapacity;
-  const { name, kind } = behavior;
-  const controller = new AbortController();
-  const pending = new Set<(error: EngineError) => void>();
-  const tasks = new Set<Promise<void>>();
-  const { promise: done, resolve: exit } = createDeferred<ExitReason>();
-  let mailbox: C[] = [];
-  let current: ActorState = 'starting';
-  let state: S;
-  let hasState = false;
-  let isDrainQueued = false;
-  let stopping: Promise<ExitReason> | undefined;
+/**
+ * Starts an actor; `init` begins at once, commands wait until it is through.
+ * @param onDeadLetter hears of each command sent after the end
+ */
+export function startActor<S, C>(
+  behavior: Behavior<S, C>,
+  deps: ActorDeps = {},
+  onDeadLetter = deps.onDeadLetter,
+): ActorRef<C> {
+  return new Actor(behavior, deps, onDeadLetter);
+}
 
-  const self: ActorRef<C> = {
-    name,
-    kind,
-    state: () => current,
-    mailboxDepth: () => mailbox.length,
-    send(command) {
-      if (!isOpen()) deps.onDeadLetter?.(name, kind);
-      else enqueue(command);
-    },
-    ask,
-    stop: () => (stopping ??= stop()),
-    done,
-  };
-  const context: ActorContext<C> = { self, signal: controller.signal, run, fail };
+// why: a class, and its parts made when they are first needed, because every run is an actor
+class Actor<S, C> implements ActorRef<C>, ActorContext<C> {
+  readonly name: string;
+  readonly kind: string;
+  readonly done: Promise<ExitReason>;
+  readonly #behavior: Behavior<S, C>;
+  readonly #deps: ActorDeps;
+  readonly #onDeadLetter: ActorDeps['onDeadLetter'];
+  #exit: (reason: ExitReason) => void = () => {};
+  /** Present once `init` is through. */
+  #state: { current: S } | undefined;
+  #phase: ActorState = 'starting';
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<ExitReason> | undefined;
+  #mailbox: C[] | undefined;
+  #isDrainQueued = false;
+  #controller: AbortController | undefined;
+  #pending: Set<(error: EngineError) => void> | undefined;
+  #tasks = 0;
+  #onIdle: (() => void) | undefined;
 
-  const started = start();
-  return self;
+  constructor(behavior: Behavior<S, C>, deps: ActorDeps, onDeadLetter: ActorDeps['onDeadLetter']) {
+    this.name = behavior.name;
+    this.kind = behavior.kind;
+    this.#behavior = behavior;
+    this.#deps = deps;
+    this.#onDeadLetter = onDeadLetter;
+    this.done = new Promise((resolve) => (this.#exit = resolve));
+    this.#start();
+  }
 
-  async function start(): Promise<void> {
-    try {
-      const initial = behavior.init(context);
-      // why: what is ready needs no deadline, and a run starts an actor each
-      state = await (initial instanceof Promise
-        ? within(initial, deps.initMs, `actor \`${name}\` did not start`)
-        : initial);
-      hasState = true;
-      if (current !== 'starting') return;
-      current = 'running';
-      queueDrain();
-    } catch (error) {
-      fail(error);
+  get self(): ActorRef<C> {
+    return this;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (!this.#isOpen()) this.#controller.abort(this.#endedError());
     }
+    return this.#controller.signal;
   }
 
-  function isOpen(): boolean {
-    return current === 'starting' || current === 'running';
+  state(): ActorState {
+    return this.#phase;
   }
 
-  function enqueue(command: C): void {
-    if (mailbox.length >= capacity) {
-      const message = `the mailbox of actor \`${name}\` is full (${capacity} commands)`;
-      throw new EngineError('other', message, { code: 'mailbox_full' });
-    }
-    mailbox.push(command);
-    queueDrain();
+  mailboxDepth(): number {
+    return this.#mailbox?.length ?? 0;
   }
 
-  function queueDrain(): void {
-    if (isDrainQueued || current !== 'running' || mailbox.length === 0) return;
-    isDrainQueued = true;
-    queueMicrotask(drain);
+  send(command: C): void {
+    if (this.#isOpen()) this.#enqueue(command);
+    else this.#onDeadLetter?.(this.name, this.kind);
   }
 
-  function drain(): void {
-    isDrainQueued = false;
-    const batch = mailbox;
-    mailbox = [];
-    for (const [index, command] of batch.entries()) {
-      if (current !== 'running') {
-        mailbox = [...batch.slice(index), ...mailbox];
-        return;
-      }
-      try {
-        state = behavior.receive(state, command, context);
-      } catch (error) {
-        fail(error);
-      }
-    }
-  }
-
-  function ask<R>(make: (reply: Reply<R>) => C, options: AskOptions = {}): Promise<R> {
-    if (!isOpen()) {
-      deps.onDeadLetter?.(name, kind);
-      return Promise.reject(endedError());
+  ask<R>(make: (reply: Reply<R>) => C, options: AskOptions = {}): Promise<R> {
+    if (!this.#isOpen()) {
+      this.#onDeadLetter?.(this.name, this.kind);
+      return Promise.reject(this.#endedError());
     }
     return new Promise<R>((resolve, reject) => {
+      const pending = (this.#pending ??= new Set());
       let timer: NodeJS.Timeout | undefined;
       const settle = (): boolean => {
         clearTimeout(timer);
@@ -174,12 +158,10 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
         if (settle()) reject(error as Error);
       };
       const onAbort = (): void => onEnd(options.signal?.reason);
-      const onTime = (): void =>
-        onEnd(
-          new EngineError('other', `actor \`${name}\` did not answer within ${options.timeoutMs} ms`, {
-            code: 'timeout',
-          }),
-        );
+      const onTime = (): void => {
+        const message = `actor \`${this.name}\` did not answer within ${options.timeoutMs} ms`;
+        onEnd(new EngineError('other', message, { code: 'timeout' }));
+      };
       pending.add(onEnd);
       if (options.signal?.aborted) {
         onAbort();
@@ -188,65 +170,143 @@ export function startActor<S, C>(behavior: Behavior<S, C>, deps: ActorDeps = {})
       options.signal?.addEventListener('abort', onAbort, { once: true });
       if (options.timeoutMs !== undefined) timer = setTimeout(onTime, Math.min(options.timeoutMs, maxTimerMs));
       try {
-        enqueue(make({ resolve: (value) => void (settle() && resolve(value)), reject: onEnd }));
+        this.#enqueue(make({ resolve: (value) => void (settle() && resolve(value)), reject: onEnd }));
       } catch (error) {
         onEnd(error);
       }
     });
   }
 
-  function run(task: (signal: AbortSignal) => Promise<void>): void {
-    const running = task(controller.signal)
-      .catch((error: unknown) => {
-        if (isOpen()) fail(error);
-      })
-      .finally(() => void tasks.delete(running));
-    tasks.add(running);
+  stop(): Promise<ExitReason> {
+    return (this.#stopping ??= this.#stop());
   }
 
-  function fail(error: unknown): void {
-    if (!isOpen()) return;
-    current = 'failed';
-    const known = toEngineError(error);
-    stopping ??= end({ kind: 'failed', error: known });
+  run(task: (signal: AbortSignal) => Promise<void>): void {
+    this.#tasks += 1;
+    // why: a task that does not take the signal needs none, and one costs more than the task's own start
+    const running = task.length === 0 ? (task as () => Promise<void>)() : task(this.signal);
+    running.then(
+      () => this.#endTask(),
+      (error: unknown) => {
+        if (this.#isOpen()) this.fail(error);
+        this.#endTask();
+      },
+    );
   }
 
-  async function stop(): Promise<ExitReason> {
-    if (!isOpen()) return await done;
-    current = 'stopping';
-    return await end({ kind: 'stopped' });
+  fail(error: unknown): void {
+    if (!this.#isOpen()) return;
+    this.#phase = 'failed';
+    this.#stopping ??= this.#end({ kind: 'failed', error: toEngineError(error) });
   }
 
-  async function end(reason: ExitReason): Promise<ExitReason> {
-    const ended = reason.kind === 'failed' ? reason.error : endedError();
-    controller.abort(ended);
-    let result = reason;
-    // why: what a late `init` opens must be closed too
-    await started;
+  #start(): void {
     try {
-      if (hasState && behavior.stop !== undefined) {
-        await within(Promise.resolve(behavior.stop(state, context)), deps.stopMs, `actor \`${name}\` did not stop`);
+      const initial = this.#behavior.init(this);
+      // why: what is ready needs no deadline and no turn of the loop
+      if (initial instanceof Promise) this.#starting = this.#startLater(initial);
+      else this.#begin(initial);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  async #startLater(initial: Promise<S>): Promise<void> {
+    try {
+      this.#begin(await within(initial, this.#deps.initMs, `actor \`${this.name}\` did not start`));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #begin(initial: S): void {
+    this.#state = { current: initial };
+    if (this.#phase !== 'starting') return;
+    this.#phase = 'running';
+    this.#queueDrain();
+  }
+
+  #isOpen(): boolean {
+    return this.#phase === 'starting' || this.#phase === 'running';
+  }
+
+  #enqueue(command: C): void {
+    const mailbox = (this.#mailbox ??= []);
+    const capacity = this.#deps.mailboxCapacity ?? defaultMailboxCapacity;
+    if (mailbox.length >= capacity) {
+      const message = `the mailbox of actor \`${this.name}\` is full (${capacity} commands)`;
+      throw new EngineError('other', message, { code: 'mailbox_full' });
+    }
+    mailbox.push(command);
+    this.#queueDrain();
+  }
+
+  #queueDrain(): void {
+    if (this.#isDrainQueued || this.#phase !== 'running' || this.mailboxDepth() === 0) return;
+    this.#isDrainQueued = true;
+    queueMicrotask(() => this.#drain());
+  }
+
+  #drain(): void {
+    this.#isDrainQueued = false;
+    const batch = this.#mailbox ?? [];
+    const state = this.#state;
+    if (state === undefined) return;
+    this.#mailbox = [];
+    for (const command of batch) {
+      if (this.#phase !== 'running') return; // the replies of the others are settled by the end
+      try {
+        state.current = this.#behavior.receive(state.current, command, this);
+      } catch (error) {
+        this.fail(error);
       }
-      if (tasks.size > 0) {
-        await within(Promise.all(tasks), deps.stopMs, `tasks of actor \`${name}\` did not end`);
+    }
+  }
+
+  #endTask(): void {
+    this.#tasks -= 1;
+    if (this.#tasks === 0) this.#onIdle?.();
+  }
+
+  async #stop(): Promise<ExitReason> {
+    if (!this.#isOpen()) return await this.done;
+    this.#phase = 'stopping';
+    return await this.#end({ kind: 'stopped' });
+  }
+
+  async #end(reason: ExitReason): Promise<ExitReason> {
+    let result = reason;
+    this.#controller?.abort(reason.kind === 'failed' ? reason.error : this.#endedError());
+    // why: what a late `init` opens must be closed too
+    if (this.#starting !== undefined) await this.#starting;
+    try {
+      const stopped = this.#state === undefined ? undefined : this.#behavior.stop?.(this.#state.current, this);
+      if (stopped instanceof Promise) {
+        await within(stopped, this.#deps.stopMs, `actor \`${this.name}\` did not stop`);
+      }
+      if (this.#tasks > 0) {
+        const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+        await within(idle, this.#deps.stopMs, `tasks of actor \`${this.name}\` did not end`);
       }
     } catch (error) {
       if (result.kind === 'stopped') result = { kind: 'failed', error: toEngineError(error) };
     }
-    mailbox = [];
-    const error = result.kind === 'failed' ? result.error : ended;
-    for (const settle of pending) settle(error);
-    current = result.kind === 'failed' ? 'failed' : 'stopped';
-    exit(result);
+    this.#mailbox = undefined;
+    if (this.#pending !== undefined) {
+      const error = result.kind === 'failed' ? result.error : this.#endedError();
+      for (const settle of this.#pending) settle(error);
+    }
+    this.#phase = result.kind === 'failed' ? 'failed' : 'stopped';
+    this.#exit(result);
     return result;
   }
 
   // why: without a stack, which would cost every run more than a step and says nothing about an end that was meant
-  function endedError(): EngineError {
+  #endedError(): EngineError {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     try {
-      return new EngineError('other', `actor \`${name}\` has ended`, { code: 'actor_stopped' });
+      return new EngineError('other', `actor \`${this.name}\` has ended`, { code: 'actor_stopped' });
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
     }
@@ -264,10 +324,4 @@ async function within<T>(work: Promise<T>, limitMs = defaultLifecycleMs, what = 
   } finally {
     clearTimeout(timer);
   }
-}
-
-function createDeferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  let settle: ((value: T) => void) | undefined;
-  const promise = new Promise<T>((resolve) => (settle = resolve));
-  return { promise, resolve: (value) => settle?.(value) };
 }

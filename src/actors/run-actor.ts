@@ -3,9 +3,8 @@ import type { RunControl } from '../agent/ports.ts';
 import type { CancelMode } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
-import { childSignal } from '../protocol/signal.ts';
-import type { ApprovalDecision, Approvals } from '../tools/approvals.ts';
-import type { Behavior, Reply } from './actor.ts';
+import type { ApprovalDecision } from '../tools/approvals.ts';
+import type { ActorContext, Behavior, Reply } from './actor.ts';
 
 export type RunCommand =
   | { readonly type: 'cancel'; readonly mode: CancelMode }
@@ -19,23 +18,19 @@ export type RunCommand =
       readonly reply: Reply<void>;
     };
 
-export interface RunState {
-  readonly isStopRequested: boolean;
-  readonly steering: readonly string[];
-}
-
 /** How a run learns that it should end; its budget is not the actor's business. */
 export type ActorControl = Omit<RunControl, 'budget'>;
 
 export interface RunActorDeps {
-  readonly run: RunId;
-  readonly approvals: Approvals;
+  readonly id: RunId;
   /** The caller's own signal; its abort is a hard cancel. */
   readonly signal: AbortSignal | undefined;
   /** Executes the run; settles the outcome itself. */
   execute(control: ActorControl, inbox: RunInbox): Promise<void>;
   /** Called after each text that joined. */
   onSteered(text: string): void;
+  /** Answers a call that waits for approval. @throws EngineError when it cannot */
+  decide(call: CallId, decision: ApprovalDecision, hash: string | undefined): void;
 }
 
 /** What reaches a run while it executes. */
@@ -53,69 +48,101 @@ export interface RunListener {
   cancel?(mode: CancelMode): void;
 }
 
-/** A run as an actor: it executes beside the mailbox, commands reach it at any time, it ends with the run. */
-export function createRunBehavior(deps: RunActorDeps): Behavior<RunState, RunCommand> {
-  let current: RunState = { isStopRequested: false, steering: [] };
-  let listener: RunListener = {};
-  let cancelHard: (() => void) | undefined;
+/**
+ * A run as an actor: it executes beside the mailbox, commands reach it at any time, it ends with the run.
+ *
+ * A class, because its memory counts: an engine may hold thousands of runs that wait.
+ */
+export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, RunInbox {
+  readonly name: RunId;
+  readonly kind = 'run';
+  readonly #deps: RunActorDeps;
+  readonly #controller = new AbortController();
+  #isStopRequested = false;
+  #hasEnded = false;
+  #steering: readonly string[] = noTexts;
+  #listener: RunListener = {};
 
-  function update(next: RunState): RunState {
-    current = next;
-    return next;
+  constructor(deps: RunActorDeps) {
+    this.name = deps.id;
+    this.#deps = deps;
   }
 
-  return {
-    name: deps.run,
-    kind: 'run',
-    init(context) {
-      context.run(async (stopped) => {
-        using limit = childSignal(deps.signal);
-        // why: one listener for each call in flight and each run of the caller is as many as it should be (reliability BU6)
-        for (const signal of [limit.signal, deps.signal]) if (signal !== undefined) setMaxListeners(0, signal);
-        const onStop = (): void => limit.abort(stopped.reason);
-        const abort = (): void => limit.abort(new EngineError('cancelled', 'the run was cancelled'));
-        stopped.addEventListener('abort', onStop, { once: true });
-        cancelHard = abort;
-        const control: ActorControl = {
-          signal: limit.signal,
-          isStopRequested: () => current.isStopRequested,
-          cause: () => undefined,
-        };
-        await deps.execute(control, {
-          takeSteering() {
-            const { steering } = current;
-            if (steering.length > 0) update({ ...current, steering: [] });
-            return steering;
-          },
-          listen: (next) => void (listener = next),
-        });
-        stopped.removeEventListener('abort', onStop);
-        void context.self.stop(); // the actor's own end: whoever waits for it awaits `done`
-      });
-      return current;
-    },
-    receive(_state, command) {
-      switch (command.type) {
-        case 'cancel':
-          update({ ...current, isStopRequested: true });
-          if (command.mode === 'hard') cancelHard?.();
-          listener.cancel?.(command.mode);
-          return current;
-        case 'steer':
-          deps.onSteered(command.text);
-          if (listener.steer === undefined)
-            return update({ ...current, steering: [...current.steering, command.text] });
-          listener.steer(command.text);
-          return current;
-        case 'decide':
-          try {
-            deps.approvals.decide(command.call, command.decision, command.hash);
-            command.reply.resolve();
-          } catch (error) {
-            command.reply.reject(error);
-          }
-          return current;
-      }
-    },
-  };
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  isStopRequested(): boolean {
+    return this.#isStopRequested;
+  }
+
+  cause(): undefined {
+    return undefined;
+  }
+
+  takeSteering(): readonly string[] {
+    const taken = this.#steering;
+    this.#steering = noTexts;
+    return taken;
+  }
+
+  listen(listener: RunListener): void {
+    this.#listener = listener;
+  }
+
+  init(context: ActorContext<RunCommand>): undefined {
+    const { signal } = this.#deps;
+    // why: one listener for each call in flight and each run of the caller is as many as it should be (reliability BU6)
+    setMaxListeners(0, this.signal);
+    if (signal !== undefined) {
+      setMaxListeners(0, signal);
+      if (signal.aborted) this.handleEvent();
+      else signal.addEventListener('abort', this, { once: true });
+    }
+    context.run(() => this.#execute(context));
+  }
+
+  /** The abort of the caller's own signal. */
+  handleEvent(): void {
+    this.#controller.abort(this.#deps.signal?.reason);
+  }
+
+  receive(_state: undefined, command: RunCommand): undefined {
+    switch (command.type) {
+      case 'cancel':
+        this.#isStopRequested = true;
+        if (command.mode === 'hard') this.#abort();
+        this.#listener.cancel?.(command.mode);
+        return;
+      case 'steer':
+        this.#deps.onSteered(command.text);
+        if (this.#listener.steer === undefined) this.#steering = [...this.#steering, command.text];
+        else this.#listener.steer(command.text);
+        return;
+      case 'decide':
+        try {
+          this.#deps.decide(command.call, command.decision, command.hash);
+          command.reply.resolve();
+        } catch (error) {
+          command.reply.reject(error);
+        }
+    }
+  }
+
+  stop(): void {
+    if (!this.#hasEnded) this.#abort();
+  }
+
+  async #execute(context: ActorContext<RunCommand>): Promise<void> {
+    await this.#deps.execute(this, this);
+    this.#hasEnded = true;
+    this.#deps.signal?.removeEventListener('abort', this);
+    void context.self.stop(); // the actor's own end: whoever waits for it awaits `done`
+  }
+
+  #abort(): void {
+    this.#controller.abort(new EngineError('cancelled', 'the run was cancelled'));
+  }
 }
+
+const noTexts: readonly string[] = [];

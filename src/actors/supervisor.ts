@@ -66,68 +66,36 @@ interface Entry {
   stop(): Promise<ExitReason>;
 }
 
+/** What the children of a supervisor share. */
+interface Care {
+  readonly clock: Clock;
+  readonly maxStarts: number;
+  readonly upMs: number;
+  delayMs(restart: number): number;
+  emit(event: SupervisorEvent): void;
+  onDeadLetter(): void;
+}
+
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { clock } = options;
-  const maxStarts = options.maxStarts ?? 5;
-  const upMs = options.upMs ?? 60_000;
-  const delayMs = options.delayMs ?? ((restart: number) => 500 * 2 ** restart);
-  const emit = (event: SupervisorEvent): void => options.onEvent?.(event);
   const children = new Set<Entry>();
   let deadLetters = 0;
   let stopping: Promise<void> | undefined;
 
+  const care: Care = {
+    clock,
+    maxStarts: options.maxStarts ?? 5,
+    upMs: options.upMs ?? 60_000,
+    delayMs: options.delayMs ?? ((restart: number) => 500 * 2 ** restart),
+    emit: (event) => options.onEvent?.(event),
+    onDeadLetter: () => void (deadLetters += 1),
+  };
+
   function startChild<S, C>(spec: ChildSpec<S, C>): Child<C> {
-    const waiting = new AbortController();
-    let starts = 0;
-    let recentStarts = 0;
-    let isStopped = false;
-    let ref = begin();
-    const entry: Entry = {
-      info: () => ({
-        name: ref.name,
-        kind: ref.kind,
-        state: ref.state(),
-        mailbox: ref.mailboxDepth(),
-        starts,
-        ...(spec.parent === undefined ? {} : { parent: spec.parent }),
-      }),
-      stop() {
-        isStopped = true;
-        waiting.abort();
-        return ref.stop();
-      },
-    };
-    children.add(entry);
-    const gone = live().finally(() => void children.delete(entry));
-    return { ref: () => ref, stop: () => entry.stop().then(() => gone), gone };
-
-    function begin(): ActorRef<C> {
-      starts += 1;
-      recentStarts += 1;
-      const behavior = spec.behavior();
-      const started = startActor(behavior, { ...spec.actor, onDeadLetter: () => void (deadLetters += 1) });
-      emit({ type: 'started', actor: behavior.name, kind: behavior.kind });
-      return started;
-    }
-
-    async function live(): Promise<ExitReason> {
-      for (;;) {
-        const startedAt = clock.elapsed();
-        const reason = await ref.done;
-        const who = { actor: ref.name, kind: ref.kind };
-        emit(reason.kind === 'failed' ? { type: 'failed', ...who, error: reason.error } : { type: 'stopped', ...who });
-        if (isStopped || !shouldRestart(spec.restart, reason)) return reason;
-        if (clock.elapsed() - startedAt >= upMs) recentStarts = 1;
-        if (recentStarts >= maxStarts) {
-          emit({ type: 'gave_up', ...who, starts });
-          return reason;
-        }
-        await clock.sleep(delayMs(recentStarts - 1), waiting.signal).catch(() => {}); // a stop ends the wait
-        if (waiting.signal.aborted) return reason;
-        ref = begin();
-        emit({ type: 'restarted', ...who, starts });
-      }
-    }
+    const child = new Supervised(spec, care);
+    children.add(child);
+    void child.gone.then(() => children.delete(child));
+    return child;
   }
 
   async function stopAll(): Promise<void> {
@@ -145,6 +113,85 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     deadLetters: () => deadLetters,
     stop: () => (stopping ??= stopAll()),
   };
+}
+
+// why: a class, because every run is a child
+class Supervised<S, C> implements Child<C>, Entry {
+  readonly gone: Promise<ExitReason>;
+  readonly #spec: ChildSpec<S, C>;
+  readonly #care: Care;
+  #ref: ActorRef<C>;
+  #starts = 0;
+  #recentStarts = 0;
+  #startedAt = 0;
+  #isStopped = false;
+  /** Present while it waits for a restart. */
+  #waiting: AbortController | undefined;
+
+  constructor(spec: ChildSpec<S, C>, care: Care) {
+    this.#spec = spec;
+    this.#care = care;
+    this.#ref = this.#begin();
+    this.gone = this.#ref.done.then((reason) => this.#onEnd(reason));
+  }
+
+  ref(): ActorRef<C> {
+    return this.#ref;
+  }
+
+  info(): ActorInfo {
+    const { name, kind } = this.#ref;
+    const { parent } = this.#spec;
+    return {
+      name,
+      kind,
+      state: this.#ref.state(),
+      mailbox: this.#ref.mailboxDepth(),
+      starts: this.#starts,
+      ...(parent === undefined ? {} : { parent }),
+    };
+  }
+
+  async stop(): Promise<ExitReason> {
+    this.#isStopped = true;
+    this.#waiting?.abort();
+    await this.#ref.stop();
+    return await this.gone;
+  }
+
+  #begin(): ActorRef<C> {
+    this.#starts += 1;
+    this.#recentStarts += 1;
+    this.#startedAt = this.#care.clock.elapsed();
+    const behavior = this.#spec.behavior();
+    const ref = startActor(behavior, this.#spec.actor, this.#care.onDeadLetter);
+    this.#care.emit({ type: 'started', actor: behavior.name, kind: behavior.kind });
+    return ref;
+  }
+
+  #onEnd(reason: ExitReason): ExitReason | Promise<ExitReason> {
+    const { emit, clock, upMs, maxStarts } = this.#care;
+    const { name: actor, kind } = this.#ref;
+    if (reason.kind === 'failed') emit({ type: 'failed', actor, kind, error: reason.error });
+    else emit({ type: 'stopped', actor, kind });
+    if (this.#isStopped || !shouldRestart(this.#spec.restart, reason)) return reason;
+    if (clock.elapsed() - this.#startedAt >= upMs) this.#recentStarts = 1;
+    if (this.#recentStarts < maxStarts) return this.#restart(reason);
+    emit({ type: 'gave_up', actor, kind, starts: this.#starts });
+    return reason;
+  }
+
+  async #restart(reason: ExitReason): Promise<ExitReason> {
+    const waiting = new AbortController();
+    this.#waiting = waiting;
+    const { clock, delayMs, emit } = this.#care;
+    await clock.sleep(delayMs(this.#recentStarts - 1), waiting.signal).catch(() => {}); // a stop ends the wait
+    this.#waiting = undefined;
+    if (waiting.signal.aborted) return reason;
+    this.#ref = this.#begin();
+    emit({ type: 'restarted', actor: this.#ref.name, kind: this.#ref.kind, starts: this.#starts });
+    return await this.#onEnd(await this.#ref.done);
+  }
 }
 
 function shouldRestart(restart: RestartKind, reason: ExitReason): boolean {

@@ -1,6 +1,7 @@
-import { type AgentSpec, type Handoff } from '../protocol/agent.ts';
+import type { OfferedTool } from '../agent/ports.ts';
+import type { AgentSpec, Handoff, ToolSelection } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
-import type { Tool } from '../protocol/tool.ts';
+import { type Tool, toToolSpec } from '../protocol/tool.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { agentTool, bindAgentTool, isAgentTool, type StartChild } from './agent-tool.ts';
 import type { AgentRegistry } from './agents.ts';
@@ -19,23 +20,68 @@ export interface OfferTo {
   onHandoff(handoff: Handoff): void;
 }
 
-/**
- * The tools a run is offered: those its agent selects, in registry order, then its delegates, then `hand_off`.
- * @throws EngineError `config` when a delegate is unknown
- */
-export function offerTools(spec: AgentSpec, deps: OfferDeps, run: OfferTo): readonly Tool[] {
-  const { delegates = [], handoffs } = spec;
-  const selected = deps.tools.resolve(spec.tools);
-  // why: most runs have no agents among their tools, and each copy of the list is memory per run
-  if (delegates.length === 0 && handoffs === undefined && !selected.some(isAgentTool)) return selected;
-  const own = delegates.map((role) => agentTool(delegateOf(role, spec, deps.agents)));
-  const names = new Set([...own.map((tool) => tool.name), ...(handoffs === undefined ? [] : [handOffName])]);
-  const bound = [...selected.filter((tool) => !names.has(tool.name)), ...own].map((tool) =>
-    isAgentTool(tool)
-      ? bindAgentTool(tool, isMutatingAgent(tool.agent, deps, new Set()), run.depth, run.startChild)
-      : tool,
-  );
-  return handoffs === undefined ? bound : [...bound, createHandOffTool(handoffs, deps.agents, run.onHandoff)];
+/** The tools a run is offered, in the forms its parts need. */
+export interface Offer {
+  readonly byName: ReadonlyMap<string, Tool>;
+  /** What the loop and the model know of them. */
+  readonly offered: readonly OfferedTool[];
+}
+
+export interface Offers {
+  /**
+   * The tools that its agent selects, in registry order, then its delegates, then `hand_off`.
+   * @throws EngineError `config` when a delegate is unknown
+   */
+  make(spec: AgentSpec, run: OfferTo): Offer;
+}
+
+export function createOffers(deps: OfferDeps): Offers {
+  // why: thousands of runs are offered the same tools, and a copy for each would be most of their memory
+  const shared = new Map<string, { readonly tools: readonly Tool[]; readonly offer: Offer }>();
+
+  function share(selection: ToolSelection, tools: readonly Tool[]): Offer {
+    const key = JSON.stringify(selection);
+    const known = shared.get(key);
+    if (known !== undefined && isSame(known.tools, tools)) return known.offer;
+    const offer = toOffer(tools);
+    if (shared.size >= maxShared) shared.clear();
+    shared.set(key, { tools, offer });
+    return offer;
+  }
+
+  return {
+    make(spec, run) {
+      const { delegates = [], handoffs } = spec;
+      const selected = deps.tools.resolve(spec.tools);
+      if (delegates.length === 0 && handoffs === undefined && !selected.some(isAgentTool)) {
+        return share(spec.tools, selected);
+      }
+      const own = delegates.map((role) => agentTool(delegateOf(role, spec, deps.agents)));
+      const names = new Set([...own.map((tool) => tool.name), ...(handoffs === undefined ? [] : [handOffName])]);
+      const bound = [...selected.filter((tool) => !names.has(tool.name)), ...own].map((tool) =>
+        isAgentTool(tool)
+          ? bindAgentTool(tool, isMutatingAgent(tool.agent, deps, new Set()), run.depth, run.startChild)
+          : tool,
+      );
+      return toOffer(
+        handoffs === undefined ? bound : [...bound, createHandOffTool(handoffs, deps.agents, run.onHandoff)],
+      );
+    },
+  };
+}
+
+/** Selections of tools that are kept. */
+const maxShared = 64;
+
+function toOffer(tools: readonly Tool[]): Offer {
+  return {
+    byName: new Map(tools.map((tool) => [tool.name, tool])),
+    offered: tools.map((tool) => ({ ...toToolSpec(tool), isMutating: tool.is_mutating === true })),
+  };
+}
+
+function isSame(left: readonly Tool[], right: readonly Tool[]): boolean {
+  return left.length === right.length && left.every((tool, index) => tool === right[index]);
 }
 
 /** @throws EngineError `config`, code `not_found`, for a delegate that is no registered agent */

@@ -1,7 +1,7 @@
 import type { RunInbox } from '../actors/run-actor.ts';
 import type { RunControl } from '../agent/ports.ts';
 import { executeRun, type RunJob, type RunResult } from '../workers/execute-run.ts';
-import { type PreparedRun, toPorts } from './run-ports.ts';
+import { OwnPorts, type PreparedRun } from './run-ports.ts';
 import type { RunsDeps } from './run-request.ts';
 import { executeInThread } from './thread-execution.ts';
 
@@ -20,7 +20,7 @@ export async function executePrepared(
   const place = deps.placements.enter(settings.run, isOver ? 'inline' : options.placement, chosen);
   try {
     if (place.kind === 'thread') return await executeInThread(prepared, place.ref, job, control, inbox, deps);
-    return await executeRun(job, control, toPorts(prepared, control.signal, inbox, deps));
+    return await executeRun(job, control, new OwnPorts(prepared, control.signal, inbox, deps));
   } finally {
     place.leave();
   }

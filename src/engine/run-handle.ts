@@ -1,12 +1,8 @@
-import type { ActorRef } from '../actors/actor.ts';
-import type { RunCommand } from '../actors/run-actor.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import type { AgentOutcome, CancelMode } from '../protocol/agent.ts';
-import { EngineError } from '../protocol/error.ts';
-import { parseCallId, type RunId } from '../protocol/ids.ts';
-import type { ApprovalDecision, ApprovalRequest, Approvals } from '../tools/approvals.ts';
+import type { RunId } from '../protocol/ids.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../tools/approvals.ts';
 import type { RunOptions } from './options.ts';
-import type { RunLog } from './run-log.ts';
 
 export type RunHandleState = 'queued' | 'running' | 'ended';
 
@@ -66,56 +62,3 @@ export interface DenyOptions {
 }
 
 export interface ApproveOptions extends DenyOptions, Pick<ApprovalDecision, 'always'> {}
-
-export interface RunHandleParts {
-  readonly run: RunId;
-  readonly role: string;
-  readonly actor: ActorRef<RunCommand>;
-  readonly outcome: Promise<AgentOutcome>;
-  readonly log: RunLog;
-  readonly approvals: Pick<Approvals, 'waiting'>;
-  readonly children: readonly RunHandle[];
-  /** Whether a text that joins now is still read. */
-  canJoin(): boolean;
-  state(): RunHandleState;
-  used(): { readonly tokens: number; readonly cost: number };
-  followUp(text: string, options: FollowUpOptions): RunHandle;
-}
-
-export function createRunHandle(parts: RunHandleParts): RunHandle {
-  const { actor, outcome, log } = parts;
-
-  async function decide(call: string, approved: boolean, options: string | ApproveOptions = {}): Promise<void> {
-    const id = parseCallId(call);
-    if (actor.state() !== 'running') throw endedError();
-    const { hash, ...given } = typeof options === 'string' ? { comment: options } : options;
-    const decision: ApprovalDecision = { ...given, approved };
-    await actor.ask<void>((reply) => ({ type: 'decide', call: id, decision, hash, reply }));
-  }
-
-  function endedError(): EngineError {
-    return new EngineError('invalid_request', `run \`${parts.run}\` has ended`, { code: 'not_found' });
-  }
-
-  return {
-    id: parts.run,
-    role: parts.role,
-    outcome,
-    events: log.read,
-    async cancel(options = {}) {
-      actor.send({ type: 'cancel', mode: options.mode ?? 'hard' });
-      await outcome.catch(() => {}); // the failure is the outcome's to tell
-    },
-    steer(text) {
-      if (!parts.canJoin()) throw endedError();
-      actor.send({ type: 'steer', text });
-    },
-    waiting: parts.approvals.waiting,
-    approve: (call, options) => decide(call, true, options),
-    deny: (call, options) => decide(call, false, options),
-    followUp: (text, options = {}) => parts.followUp(text, options),
-    children: () => [...parts.children],
-    state: parts.state,
-    used: parts.used,
-  };
-}

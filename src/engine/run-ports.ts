@@ -1,21 +1,29 @@
 import type { RunInbox } from '../actors/run-actor.ts';
 import type { ModelPrice } from '../agent/budget.ts';
-import type { RunSettings } from '../agent/ports.ts';
-import type { Handoff } from '../protocol/agent.ts';
-import { defaultPermissions, type Tool } from '../protocol/tool.ts';
+import type { RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { BusEvent } from '../bus/events.ts';
+import type { Handoff, TaskInfo } from '../protocol/agent.ts';
+import type { Clock, Logger } from '../protocol/deps.ts';
+import type { RunId } from '../protocol/ids.ts';
+import type { Json } from '../protocol/json.ts';
+import type { ToolUseBlock } from '../protocol/message.ts';
+import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
+import { defaultPermissions } from '../protocol/tool.ts';
 import type { Approvals } from '../tools/approvals.ts';
 import { createToolDispatch } from '../tools/dispatch.ts';
 import type { RunRules } from '../tools/rules.ts';
 import type { RunPorts } from '../workers/execute-run.ts';
 import type { ChosenModel } from './chosen-model.ts';
+import type { Offer } from './offer.ts';
 import type { ResolvedLimits } from './options.ts';
 import type { RunRequest, RunsDeps } from './run-request.ts';
 
 /** A run with everything resolved, about to be executed. */
 export interface PreparedRun {
+  readonly id: RunId;
   readonly request: RunRequest;
   readonly settings: RunSettings;
-  readonly offered: readonly Tool[];
+  readonly offer: Offer;
   readonly limits: ResolvedLimits;
   readonly chosen: ChosenModel;
   readonly price: ModelPrice | undefined;
@@ -27,19 +35,74 @@ export interface PreparedRun {
   onSession(isOpen: boolean): void;
 }
 
-/**
- * What a run asks of its surroundings, as this thread answers it.
- * @param signal ends the tool calls
- */
-export function toPorts(prepared: PreparedRun, signal: AbortSignal, inbox: RunInbox, deps: RunsDeps): RunPorts {
-  const { request, settings, offered, limits, chosen } = prepared;
+/** What a run asks of its surroundings, as this thread answers it. */
+export class OwnPorts implements RunPorts {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly #run: PreparedRun;
+  readonly #signal: AbortSignal;
+  readonly #inbox: RunInbox;
+  readonly #deps: RunsDeps;
+  #callTool: RunPorts['callTool'] | undefined;
+
+  /** @param signal ends the tool calls */
+  constructor(run: PreparedRun, signal: AbortSignal, inbox: RunInbox, deps: RunsDeps) {
+    this.logger = deps.logger;
+    this.clock = deps.clock;
+    this.#run = run;
+    this.#signal = signal;
+    this.#inbox = inbox;
+    this.#deps = deps;
+  }
+
+  complete(request: CompletionRequest, onDelta: OnDelta): Promise<CompletionResponse> {
+    return this.#run.chosen.provider.completeStreaming(request, onDelta);
+  }
+
+  completeAux(request: CompletionRequest): Promise<CompletionResponse> {
+    return this.#run.chosen.provider.complete(request);
+  }
+
+  callTool(call: ToolUseBlock): Promise<ToolAnswer> {
+    return (this.#callTool ??= createCallTool(this.#run, this.#signal, this.#deps))(call);
+  }
+
+  async augmentPrompt(role: string, task: TaskInfo): Promise<readonly string[]> {
+    const signal = this.#signal;
+    try {
+      return signal.aborted ? [] : await this.#deps.hooks.runAugmentPrompt(role, task, signal);
+    } catch (error) {
+      // the run was cancelled while a hook was asked, which is no failure of the hook
+      if (signal.aborted) return [];
+      throw error;
+    }
+  }
+
+  publish(event: BusEvent): void {
+    if (event.type === 'agent_started') this.#run.onSession(true);
+    else if (event.type === 'agent_finished') this.#run.onSession(false);
+    this.#deps.bus.publish(event);
+  }
+
+  takeSteering(): readonly string[] {
+    return this.#inbox.takeSteering();
+  }
+
+  checkDocument(document: Json): ReturnType<RunPorts['checkDocument']> {
+    const { checkDocument } = this.#run.request;
+    return checkDocument === undefined ? Promise.resolve({ ok: true, value: undefined }) : checkDocument(document);
+  }
+}
+
+function createCallTool(run: PreparedRun, signal: AbortSignal, deps: RunsDeps): RunPorts['callTool'] {
+  const { request, settings, limits } = run;
   const { spec, options } = request;
   const callTool = createToolDispatch(
     {
       run: settings.run,
       role: spec.role,
       subtask: settings.subtask,
-      tools: new Map(offered.map((tool) => [tool.name, tool])),
+      tools: run.offer.byName,
       workspaceRoot: settings.workspaceRoot,
       permissions: { ...defaultPermissions, ...deps.permissions, ...options.permissions },
       taskId: options.task === undefined ? undefined : (options.task.id ?? settings.run),
@@ -47,43 +110,21 @@ export function toPorts(prepared: PreparedRun, signal: AbortSignal, inbox: RunIn
       trace: options.toolTrace,
       toolTimeoutMs: limits.toolTimeoutMs,
       cancelGraceMs: limits.cancelGraceMs,
-      rules: prepared.rules,
-      approvals: prepared.approvals,
+      rules: run.rules,
+      approvals: run.approvals,
       signal,
     },
     { hooks: deps.hooks, clock: deps.clock, newId: deps.newId, logger: deps.logger, publish: deps.bus.publish },
   );
-  return {
-    complete: (completion, onDelta) => chosen.provider.completeStreaming(completion, onDelta),
-    completeAux: (completion) => chosen.provider.complete(completion),
-    callTool: spec.handoffs === undefined ? callTool : withHandoff(callTool, prepared),
-    augmentPrompt: async (role, task) => {
-      try {
-        return signal.aborted ? [] : await deps.hooks.runAugmentPrompt(role, task, signal);
-      } catch (error) {
-        // the run was cancelled while a hook was asked, which is no failure of the hook
-        if (signal.aborted) return [];
-        throw error;
-      }
-    },
-    publish(event) {
-      if (event.type === 'agent_started') prepared.onSession(true);
-      else if (event.type === 'agent_finished') prepared.onSession(false);
-      deps.bus.publish(event);
-    },
-    takeSteering: () => inbox.takeSteering(),
-    checkDocument: request.checkDocument ?? (() => Promise.resolve({ ok: true, value: undefined })),
-    logger: deps.logger,
-    clock: deps.clock,
-  };
+  return spec.handoffs === undefined ? callTool : withHandoff(callTool, run);
 }
 
 /** Tells the loop when a call handed the conversation over. */
-function withHandoff(callTool: RunPorts['callTool'], prepared: PreparedRun): RunPorts['callTool'] {
+function withHandoff(callTool: RunPorts['callTool'], run: PreparedRun): RunPorts['callTool'] {
   return async (call) => {
-    const before = prepared.handoff();
+    const before = run.handoff();
     const answer = await callTool(call);
-    const handoff = prepared.handoff();
+    const handoff = run.handoff();
     return handoff === undefined || handoff === before ? answer : { ...answer, handoff };
   };
 }

@@ -16,6 +16,7 @@ import type { RunPool } from '../workers/run-pool.ts';
 import type { Admission } from './admission.ts';
 import type { AgentRegistry } from './agents.ts';
 import type { ChosenModel } from './chosen-model.ts';
+import type { Offers } from './offer.ts';
 import type { ResolvedLimits, RunLimits, RunOptions } from './options.ts';
 import type { Placements } from './placement.ts';
 import type { RunHandle } from './run-handle.ts';
@@ -70,7 +71,7 @@ export interface EarlierSession {
 
 /** A run that has not ended, as other parts of the engine see it. */
 export interface ActiveRun {
-  readonly handle: RunHandle;
+  readonly id: RunId;
   readonly request: RunRequest;
   readonly limits: ResolvedLimits;
   /** How many runs it is below one that a caller started. */
@@ -78,6 +79,15 @@ export interface ActiveRun {
   /** Absent while it waits for its turn. */
   budget(): Budget | undefined;
   addChild(child: RunHandle): void;
+}
+
+/** What a run knows of the engine around it. */
+export interface RunHost {
+  readonly deps: RunsDeps;
+  readonly offers: Offers;
+  start(request: RunRequest): StartedRun;
+  isActive(run: RunId): boolean;
+  onEnded(run: ActiveRun): void;
 }
 
 export interface StartedRun {

@@ -1,9 +1,9 @@
 import { createBudget, type ModelPrice } from '../agent/budget.ts';
 import type { RunSettings } from '../agent/ports.ts';
 import type { RunId } from '../protocol/ids.ts';
-import { type Tool, toToolSpec } from '../protocol/tool.ts';
 import type { ChosenModel } from './chosen-model.ts';
-import type { RunOptions, ResolvedLimits } from './options.ts';
+import type { RunOptions } from './options.ts';
+import type { PreparedRun } from './run-ports.ts';
 import type { RunRequest, RunsDeps } from './run-request.ts';
 
 /** What the tokens of a run cost; a cost limit without a known price is not enforced, which is said. */
@@ -34,21 +34,18 @@ export function openBudget({ options, parent, earlier }: RunRequest, price: Mode
 
 /** The settings of the loop: plain data. */
 export function toRunSettings(
-  run: RunId,
-  { spec, options, parent, responseSchema }: RunRequest,
-  offered: readonly Tool[],
-  chosen: ChosenModel,
-  limits: ResolvedLimits,
+  { id, request, chosen, limits, offer }: Pick<PreparedRun, 'id' | 'request' | 'chosen' | 'limits' | 'offer'>,
   root: string,
 ): RunSettings {
+  const { spec, options, parent, responseSchema } = request;
   const { compaction } = options;
   const hasNativeSchema = chosen.provider.info().supports_json_schema === true;
   return {
-    run,
+    run: id,
     spec,
     model: chosen.model,
     shownModel: modelShown(chosen),
-    tools: offered.map((tool) => ({ ...toToolSpec(tool), isMutating: tool.is_mutating === true })),
+    tools: offer.offered,
     contextWindow: limits.contextWindow ?? chosen.contextWindow ?? 200_000,
     maxProviderRetries: limits.maxProviderRetries,
     retryBaseDelayMs: limits.retryBaseDelayMs,
@@ -57,7 +54,7 @@ export function toRunSettings(
     task: options.task,
     subtask: options.subtask ?? null,
     vars: options.vars ?? {},
-    ...(parent === undefined ? {} : { parent: { run: parent.run.handle.id, call: parent.call } }),
+    ...(parent === undefined ? {} : { parent: { run: parent.run.id, call: parent.call } }),
     ...(responseSchema !== undefined && hasNativeSchema ? { responseSchema } : {}),
     ...(compaction === undefined
       ? {}

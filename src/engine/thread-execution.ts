@@ -7,7 +7,7 @@ import { addUsage, noUsage, type ToolUseBlock, type Usage, userText } from '../p
 import type { ProviderRef } from '../protocol/model.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { RunJob, RunPorts, RunResult } from '../workers/execute-run.ts';
-import { type PreparedRun, toPorts } from './run-ports.ts';
+import { OwnPorts, type PreparedRun } from './run-ports.ts';
 import type { RunsDeps } from './run-request.ts';
 
 /** Executes a run in a thread. When the thread ends before the run does, the run ends here with what was seen of it. */
@@ -21,8 +21,7 @@ export async function executeInThread(
 ): Promise<RunResult> {
   const { chosen, request } = prepared;
   using calls = childSignal(control.signal);
-  const ports = toPorts(prepared, calls.signal, inbox, deps);
-  const watch = watchRun(ports);
+  const ports = new WatchedPorts(new OwnPorts(prepared, calls.signal, inbox, deps));
   try {
     return await deps.runPool.execute({
       job,
@@ -30,9 +29,15 @@ export async function executeInThread(
       provider: chosen.provider,
       ref,
       price: prepared.price,
-      budget: { ...control.budget, add: (usage) => watch.count(usage, control) },
+      budget: {
+        ...control.budget,
+        add(usage) {
+          control.budget.add(usage);
+          ports.count(usage);
+        },
+      },
       control,
-      ports: watch.ports,
+      ports,
       onControl(send) {
         for (const text of inbox.takeSteering()) send({ control: 'steer', text });
         inbox.listen({
@@ -45,62 +50,81 @@ export async function executeInThread(
   } catch (error) {
     if (!isEngineError(error) || error.code !== 'worker_exited') throw error;
     calls.abort(new EngineError('cancelled', error.message));
-    await watch.settled(); // their events come before the end of the run
+    await ports.settled(); // their events come before the end of the run
     const stop: AgentStop = control.signal.aborted
       ? { reason: 'cancelled' }
       : { reason: 'error', kind: error.kind, message: error.message, code: 'worker_exited' };
-    return endLostRun(prepared, stop, watch, ports);
+    return endLostRun(prepared, stop, ports);
   }
 }
 
-/** What the main thread sees of a run elsewhere. */
-interface RunWatch {
-  readonly ports: RunPorts;
-  count(usage: Usage, control: RunControl): void;
-  /** Resolves when no tool call is in flight. */
-  settled(): Promise<unknown>;
+/** The ports of a run elsewhere, with an eye on what passes. */
+class WatchedPorts implements RunPorts {
+  readonly logger: RunPorts['logger'];
+  readonly clock: RunPorts['clock'];
   /** Whether a session was begun and not finished. */
-  isOpen(): boolean;
-  seen(): { readonly steps: number; readonly calls: number; readonly usage: Usage };
-}
+  isOpen = false;
+  calls = 0;
+  steps = 0;
+  usage = noUsage;
+  readonly #ports: RunPorts;
+  readonly #running = new Set<Promise<ToolAnswer>>();
 
-function watchRun(ports: RunPorts): RunWatch {
-  const running = new Set<Promise<ToolAnswer>>();
-  let isOpen = false;
-  let calls = 0;
-  let steps = 0;
-  let used = noUsage;
-  return {
-    ports: {
-      ...ports,
-      callTool(call: ToolUseBlock) {
-        calls += 1;
-        const answer = ports.callTool(call);
-        running.add(answer);
-        return answer.finally(() => void running.delete(answer));
-      },
-      publish(event: BusEvent) {
-        if (event.type === 'agent_started') isOpen = true;
-        if (event.type === 'agent_finished') isOpen = false;
-        ports.publish(event);
-      },
-    },
-    count(usage, control) {
-      control.budget.add(usage);
-      steps += 1;
-      used = addUsage(used, usage);
-    },
-    settled: () => Promise.allSettled(running),
-    isOpen: () => isOpen,
-    seen: () => ({ steps, calls, usage: used }),
-  };
+  constructor(ports: RunPorts) {
+    this.logger = ports.logger;
+    this.clock = ports.clock;
+    this.#ports = ports;
+  }
+
+  complete(...args: Parameters<RunPorts['complete']>): ReturnType<RunPorts['complete']> {
+    return this.#ports.complete(...args);
+  }
+
+  completeAux(...args: Parameters<RunPorts['completeAux']>): ReturnType<RunPorts['completeAux']> {
+    return this.#ports.completeAux(...args);
+  }
+
+  async callTool(call: ToolUseBlock): Promise<ToolAnswer> {
+    this.calls += 1;
+    const answer = this.#ports.callTool(call);
+    this.#running.add(answer);
+    try {
+      return await answer;
+    } finally {
+      this.#running.delete(answer);
+    }
+  }
+
+  augmentPrompt(...args: Parameters<RunPorts['augmentPrompt']>): ReturnType<RunPorts['augmentPrompt']> {
+    return this.#ports.augmentPrompt(...args);
+  }
+
+  checkDocument(...args: Parameters<RunPorts['checkDocument']>): ReturnType<RunPorts['checkDocument']> {
+    return this.#ports.checkDocument(...args);
+  }
+
+  publish(event: BusEvent): void {
+    if (event.type === 'agent_started') this.isOpen = true;
+    else if (event.type === 'agent_finished') this.isOpen = false;
+    this.#ports.publish(event);
+  }
+
+  count(usage: Usage): void {
+    this.steps += 1;
+    this.usage = addUsage(this.usage, usage);
+  }
+
+  /** Resolves when no tool call is in flight. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
 }
 
 /** The outcome of a run whose thread is gone. */
-function endLostRun({ request, settings }: PreparedRun, stop: AgentStop, watch: RunWatch, ports: RunPorts): RunResult {
+function endLostRun({ request, settings }: PreparedRun, stop: AgentStop, ports: WatchedPorts): RunResult {
   const { role } = request.spec;
-  const { steps, calls, usage } = watch.seen();
-  if (watch.isOpen()) {
+  const { steps, calls, usage } = ports;
+  if (ports.isOpen) {
     ports.publish({ type: 'agent_finished', run: settings.run, role, steps, usage, stop: JSON.stringify(stop) });
   }
   const messages = [...(request.earlier?.history ?? request.options.history ?? []), userText(request.message)];

@@ -1,15 +1,16 @@
 import { type ContinuationPolicy, runWithContinuation } from '../agent/continuation.ts';
 import { runAgent } from '../agent/loop.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { AgentPorts, RunControl, RunSettings } from '../agent/ports.ts';
+import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
 import { runStructured } from '../agent/structured.ts';
 import { resumeMessages } from '../agent/transcript.ts';
-import type { AgentOutcome } from '../protocol/agent.ts';
+import type { BusEvent } from '../bus/events.ts';
+import type { AgentOutcome, TaskInfo } from '../protocol/agent.ts';
 import type { Logger } from '../protocol/deps.ts';
 import { EngineError, toWireError, type WireError } from '../protocol/error.ts';
 import type { Json } from '../protocol/json.ts';
-import { type Message, userText } from '../protocol/message.ts';
-import type { CompletionRequest, CompletionResponse } from '../protocol/model.ts';
+import { type Message, type ToolUseBlock, userText } from '../protocol/message.ts';
+import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
 import { untilAborted } from '../protocol/signal.ts';
 
 /** How the sessions of a run follow each other. */
@@ -47,60 +48,115 @@ export interface RunResult {
  * Executes a run wherever it was placed; what differs between placements is behind the ports.
  * @throws EngineError `plugin` when an `augment_prompt` hook fails
  */
-export async function executeRun(job: RunJob, control: RunControl, ports: RunPorts): Promise<RunResult> {
-  const { settings, mode } = job;
-  const { role } = settings.spec;
-  const sessionPorts: AgentPorts = { ...ports, completeAux };
-  const session = (message: string, history?: readonly Message[]): Promise<AgentOutcome> =>
-    runAgent(
-      settings,
-      history === undefined ? [userText(message)] : resumeMessages(history, message),
-      control,
-      sessionPorts,
-    );
-
+export function executeRun(job: RunJob, control: RunControl, ports: RunPorts): Promise<RunResult> {
+  const sessions = new Sessions(job, control, ports);
+  const { mode } = job;
   switch (mode.kind) {
     case 'plain':
-      return { outcome: await session(job.message, job.history) };
-    case 'structured': {
-      const { message, history } = job;
-      const result = await runStructured(
-        { run: session, completeAux, check: (document) => ports.checkDocument(document) },
-        { role, model: settings.model, message, hint: mode.hint, ...(history === undefined ? {} : { history }) },
-      );
-      if (result.ok) return { outcome: result.outcome, value: result.value };
-      return { outcome: result.outcome, error: toWireError(result.error) };
-    }
-    case 'continuation': {
-      const publishInfo = (message: string): void =>
-        ports.publish({ type: 'log', run: settings.run, level: 'info', message });
-      const first = (message: string): Promise<AgentOutcome> => session(message, takeHistory());
-      const outcome = await runWithContinuation(
-        { run: first, completeAux, publishInfo, logger: ports.logger },
-        { role, model: settings.model, message: job.message, policy: mode.policy },
-      );
-      return { outcome };
-    }
+      return sessions.run(job.message, job.history).then(toResult);
+    case 'structured':
+      return executeStructured(job, mode.hint, sessions, ports);
+    case 'continuation':
+      return executeContinued(job, mode.policy, sessions, ports);
+  }
+}
+
+const toResult = (outcome: AgentOutcome): RunResult => ({ outcome });
+
+async function executeStructured(
+  { settings, message, history }: RunJob,
+  hint: string,
+  sessions: Sessions,
+  ports: RunPorts,
+): Promise<RunResult> {
+  const { spec, model } = settings;
+  const result = await runStructured(
+    {
+      run: (text, earlier) => sessions.run(text, earlier),
+      completeAux: (request) => sessions.completeAux(request),
+      check: (document) => ports.checkDocument(document),
+    },
+    { role: spec.role, model, message, hint, ...(history === undefined ? {} : { history }) },
+  );
+  if (result.ok) return { outcome: result.outcome, value: result.value };
+  return { outcome: result.outcome, error: toWireError(result.error) };
+}
+
+async function executeContinued(
+  { settings, message, history }: RunJob,
+  policy: ContinuationPolicy,
+  sessions: Sessions,
+  ports: RunPorts,
+): Promise<RunResult> {
+  const { run, spec, model } = settings;
+  let earlier = history;
+  const outcome = await runWithContinuation(
+    {
+      run(text) {
+        // the history belongs to the first session; later ones start afresh from a summary
+        const first = earlier;
+        earlier = undefined;
+        return sessions.run(text, first);
+      },
+      completeAux: (request) => sessions.completeAux(request),
+      publishInfo: (info) => ports.publish({ type: 'log', run, level: 'info', message: info }),
+      logger: ports.logger,
+    },
+    { role: spec.role, model, message, policy },
+  );
+  return { outcome };
+}
+
+/** The sessions of one run, and their ports: those of the run, with its model calls beside the loop watched over. */
+class Sessions implements AgentPorts {
+  readonly clock: AgentPorts['clock'];
+  readonly #job: RunJob;
+  readonly #control: RunControl;
+  readonly #ports: RunPorts;
+
+  constructor(job: RunJob, control: RunControl, ports: RunPorts) {
+    this.clock = ports.clock;
+    this.#job = job;
+    this.#control = control;
+    this.#ports = ports;
   }
 
-  /** The history belongs to the first session; later ones start afresh from a summary. */
-  function takeHistory(): readonly Message[] | undefined {
-    const { history } = job;
-    job = { ...job, history: undefined };
-    return history;
+  run(message: string, history: readonly Message[] | undefined): Promise<AgentOutcome> {
+    const messages = history === undefined ? [userText(message)] : resumeMessages(history, message);
+    return runAgent(this.#job.settings, messages, this.#control, this);
+  }
+
+  complete(request: CompletionRequest, onDelta: OnDelta): Promise<CompletionResponse> {
+    return this.#ports.complete(request, onDelta);
   }
 
   /** Repair, summary and compaction calls: counted by the budget, never made after the run was told to end. */
-  async function completeAux(request: CompletionRequest): Promise<CompletionResponse> {
-    if (control.signal.aborted || control.isStopRequested() || control.budget.exceeded() !== undefined)
-      throw cancelled();
+  async completeAux(request: CompletionRequest): Promise<CompletionResponse> {
+    const { signal, budget } = this.#control;
+    if (signal.aborted || this.#control.isStopRequested() || budget.exceeded() !== undefined) throw cancelled();
     try {
-      const response = await untilAborted(ports.completeAux({ ...request, signal: control.signal }), control.signal);
-      control.budget.add(response.usage);
+      const response = await untilAborted(this.#ports.completeAux({ ...request, signal }), signal);
+      budget.add(response.usage);
       return response;
     } catch (error) {
-      throw control.signal.aborted ? cancelled() : error;
+      throw signal.aborted ? cancelled() : error;
     }
+  }
+
+  callTool(call: ToolUseBlock): Promise<ToolAnswer> {
+    return this.#ports.callTool(call);
+  }
+
+  augmentPrompt(role: string, task: TaskInfo): Promise<readonly string[]> {
+    return this.#ports.augmentPrompt(role, task);
+  }
+
+  publish(event: BusEvent): void {
+    this.#ports.publish(event);
+  }
+
+  takeSteering(): readonly string[] {
+    return this.#ports.takeSteering?.() ?? [];
   }
 }
 

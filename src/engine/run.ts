@@ -1,0 +1,308 @@
+import type { ActorRef } from '../actors/actor.ts';
+import { type ActorControl, RunActor, type RunActorDeps, type RunCommand, type RunInbox } from '../actors/run-actor.ts';
+import type { Budget, ModelPrice } from '../agent/budget.ts';
+import type { RunControl, RunSettings } from '../agent/ports.ts';
+import type { Envelope } from '../bus/envelope.ts';
+import type { AgentOutcome, CancelMode, Handoff } from '../protocol/agent.ts';
+import { EngineError } from '../protocol/error.ts';
+import { type CallId, parseCallId, type RunId } from '../protocol/ids.ts';
+import { type Message, userText } from '../protocol/message.ts';
+import { type ApprovalDecision, type ApprovalRequest, type Approvals, createApprovals } from '../tools/approvals.ts';
+import { createRunRules, type Rules, type RunRules } from '../tools/rules.ts';
+import type { RunResult } from '../workers/execute-run.ts';
+import type { Ticket } from './admission.ts';
+import type { ChosenModel } from './chosen-model.ts';
+import { startChildRun } from './child-run.ts';
+import type { Offer } from './offer.ts';
+import type { ResolvedLimits } from './options.ts';
+import { executePrepared } from './run-execution.ts';
+import type { ApproveOptions, DenyOptions, FollowUpOptions, RunHandle, RunHandleState } from './run-handle.ts';
+import { RunLog } from './run-log.ts';
+import type { PreparedRun } from './run-ports.ts';
+import type { ActiveRun, RunHost, RunRequest } from './run-request.ts';
+import { openBudget, toRunSettings } from './run-settings.ts';
+
+/** What a run was found to need, before it has a place. */
+export interface ResolvedRun {
+  readonly id: RunId;
+  readonly request: RunRequest;
+  readonly chosen: ChosenModel;
+  readonly limits: ResolvedLimits;
+  readonly price: ModelPrice | undefined;
+  /** Of the engine and of the run. */
+  readonly rules: readonly Rules[];
+  readonly ticket: Ticket | undefined;
+}
+
+/**
+ * A run from its start to its end, and what its caller holds of it.
+ *
+ * A class, and its parts made when they are first needed, because an engine may hold thousands of runs that wait.
+ */
+export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
+  readonly id: RunId;
+  readonly request: RunRequest;
+  readonly chosen: ChosenModel;
+  readonly limits: ResolvedLimits;
+  readonly price: ModelPrice | undefined;
+  readonly depth: number;
+  readonly result: Promise<RunResult>;
+  readonly outcome: Promise<AgentOutcome>;
+  readonly #host: RunHost;
+  readonly #ruleSources: readonly Rules[];
+  readonly #ticket: Ticket | undefined;
+  readonly #log: RunLog;
+  readonly #actor: ActorRef<RunCommand>;
+  #resolve: (result: RunResult) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #state: RunHandleState;
+  #canJoin = true;
+  #budget: Budget | undefined;
+  #activeMs = 0;
+  #offer: Offer | undefined;
+  #settings: RunSettings | undefined;
+  #rules: RunRules | undefined;
+  #approvals: Approvals | undefined;
+  #handoff: Handoff | undefined;
+  #children: RunHandle[] | undefined;
+  #last: AgentOutcome | undefined;
+
+  constructor(resolved: ResolvedRun, host: RunHost) {
+    const { request, ticket } = resolved;
+    const { parent, earlier } = request;
+    this.id = resolved.id;
+    this.request = request;
+    this.chosen = resolved.chosen;
+    this.limits = resolved.limits;
+    this.price = resolved.price;
+    this.depth = parent === undefined ? 0 : parent.run.depth + 1;
+    this.#host = host;
+    this.#ruleSources = resolved.rules;
+    this.#ticket = ticket;
+    this.#log = earlier?.log ?? new RunLog(host.deps.bus, this.id);
+    this.#state = ticket?.turn === undefined ? 'running' : 'queued';
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.outcome = this.result.then(outcomeOf);
+    this.outcome.catch(ignore); // a caller that only watches events must not meet an unhandled rejection
+    this.#actor = host.deps.supervisor
+      .start({
+        restart: 'temporary',
+        behavior: () => new RunActor(this),
+        actor: actorDeps,
+        ...(parent === undefined ? {} : { parent: parent.run.id }),
+      })
+      .ref();
+  }
+
+  get role(): string {
+    return this.request.spec.role;
+  }
+
+  /** The caller's own. */
+  get signal(): AbortSignal | undefined {
+    return this.request.options.signal;
+  }
+
+  state(): RunHandleState {
+    return this.#state;
+  }
+
+  used(): { readonly tokens: number; readonly cost: number } {
+    const { earlier } = this.request;
+    return {
+      tokens: this.#budget?.usedTokens() ?? earlier?.tokens ?? 0,
+      cost: this.#budget?.usedCost() ?? earlier?.cost ?? 0,
+    };
+  }
+
+  events(options?: { readonly from?: number }): AsyncGenerator<Envelope, void, undefined> {
+    return this.#log.read(options);
+  }
+
+  async cancel(options: { readonly mode?: CancelMode } = {}): Promise<void> {
+    this.#actor.send({ type: 'cancel', mode: options.mode ?? 'hard' });
+    await this.outcome.catch(ignore); // the failure is the outcome's to tell
+  }
+
+  steer(text: string): void {
+    if (!this.#canJoin) throw this.#endedError();
+    this.#actor.send({ type: 'steer', text });
+  }
+
+  children(): readonly RunHandle[] {
+    return [...(this.#children ?? [])];
+  }
+
+  waiting(): readonly ApprovalRequest[] {
+    return this.#approvals?.waiting() ?? [];
+  }
+
+  async approve(call: string, options?: string | ApproveOptions): Promise<void> {
+    await this.#decide(call, true, options);
+  }
+
+  async deny(call: string, options?: string | DenyOptions): Promise<void> {
+    await this.#decide(call, false, options);
+  }
+
+  followUp(text: string, options: FollowUpOptions = {}): RunHandle {
+    if (this.#state !== 'ended' || this.#host.isActive(this.id)) {
+      throw new EngineError('invalid_request', `run \`${this.id}\` is still active; use \`steer\``);
+    }
+    const { signal: _signal, ...kept } = this.request.options;
+    this.#log.reopen();
+    try {
+      return this.#host.start({
+        spec: this.request.spec,
+        message: text,
+        options: { ...kept, ...options },
+        mode: { kind: 'plain' },
+        earlier: {
+          run: this.id,
+          log: this.#log,
+          history: this.#transcript(),
+          ...this.used(),
+          activeMs: this.#activeMs,
+        },
+      }).handle;
+    } catch (error) {
+      this.#log.end();
+      throw error;
+    }
+  }
+
+  budget(): Budget | undefined {
+    return this.#budget;
+  }
+
+  addChild(child: RunHandle): void {
+    (this.#children ??= []).push(child);
+  }
+
+  get offer(): Offer {
+    return (this.#offer ??= this.#host.offers.make(this.request.spec, {
+      depth: this.depth,
+      startChild: (tool, task, context) => startChildRun(this, tool, task, context, this.#host.start),
+      onHandoff: (handoff) => (this.#handoff ??= handoff),
+    }));
+  }
+
+  get settings(): RunSettings {
+    return (this.#settings ??= toRunSettings(this, this.#host.deps.root));
+  }
+
+  get rules(): RunRules {
+    return (this.#rules ??= createRunRules(this.#ruleSources, this.role));
+  }
+
+  get approvals(): Approvals {
+    const { bus, defaults } = this.#host.deps;
+    return (this.#approvals ??= createApprovals({
+      approver: this.request.options.approver ?? defaults.approver,
+      timeoutMs: this.limits.approvalTimeoutMs,
+      publish: bus.publish,
+    }));
+  }
+
+  handoff(): Handoff | undefined {
+    return this.#handoff;
+  }
+
+  onSession(isOpen: boolean): void {
+    this.#canJoin = isOpen;
+  }
+
+  onSteered(text: string): void {
+    this.#host.deps.bus.publish({ type: 'run_steered', run: this.id, text });
+  }
+
+  decide(call: CallId, decision: ApprovalDecision, hash: string | undefined): void {
+    this.approvals.decide(call, decision, hash);
+  }
+
+  async execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
+    try {
+      // why: also without a wait not at once, the caller gets its handle before anything happens
+      await (this.#ticket?.turn === undefined
+        ? Promise.resolve()
+        : waitForTurn(actor, inbox, this.#ticket, this.#ticket.turn));
+      this.#state = 'running';
+      this.#budget = openBudget(this.request, this.price, this.#host.deps);
+      const done = await executePrepared(this, new OwnControl(actor, this.#budget), inbox, this.#host.deps);
+      this.#last = done.outcome;
+      this.#resolve(done);
+    } catch (error) {
+      this.#reject(error);
+    } finally {
+      this.#ticket?.leave();
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#state = 'ended';
+    this.#canJoin = false;
+    this.#activeMs = this.#budget?.usedMs() ?? this.request.earlier?.activeMs ?? 0;
+    this.#log.end();
+    this.#host.onEnded(this);
+  }
+
+  #transcript(): readonly Message[] {
+    const { earlier, options, message } = this.request;
+    return this.#last?.messages ?? [...(earlier?.history ?? options.history ?? []), userText(message)];
+  }
+
+  async #decide(call: string, approved: boolean, options: string | ApproveOptions = {}): Promise<void> {
+    const id = parseCallId(call);
+    if (this.#state !== 'running') throw this.#endedError();
+    const { hash, ...given } = typeof options === 'string' ? { comment: options } : options;
+    const decision: ApprovalDecision = { ...given, approved };
+    await this.#actor.ask<void>((reply) => ({ type: 'decide', call: id, decision, hash, reply }));
+  }
+
+  #endedError(): EngineError {
+    return new EngineError('invalid_request', `run \`${this.id}\` has ended`, { code: 'not_found' });
+  }
+}
+
+// its own end is waited for before its actor is stopped
+const actorDeps = { stopMs: 1_000 };
+
+const ignore = (): void => {};
+const outcomeOf = ({ outcome }: RunResult): AgentOutcome => outcome;
+
+class OwnControl implements RunControl {
+  readonly signal: AbortSignal;
+  readonly budget: Budget;
+  readonly #actor: ActorControl;
+
+  constructor(actor: ActorControl, budget: Budget) {
+    this.signal = actor.signal;
+    this.budget = budget;
+    this.#actor = actor;
+  }
+
+  isStopRequested(): boolean {
+    return this.#actor.isStopRequested();
+  }
+
+  cause(): ReturnType<RunControl['cause']> {
+    return this.#actor.cause();
+  }
+}
+
+/** A run that is told to end while it waits gives up its place and goes on at once, to its end. */
+async function waitForTurn(control: ActorControl, inbox: RunInbox, ticket: Ticket, turn: Promise<void>): Promise<void> {
+  const cancelled = new Promise<false>((resolve) => {
+    const onCancel = (): void => resolve(false);
+    if (control.signal.aborted) onCancel();
+    control.signal.addEventListener('abort', onCancel, { once: true });
+    inbox.listen({ cancel: onCancel });
+  });
+  const isTurn = await Promise.race([turn.then(() => true), cancelled]);
+  inbox.listen({});
+  if (!isTurn) ticket.leave();
+}
