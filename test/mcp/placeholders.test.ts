@@ -5,7 +5,7 @@ import { failureOf } from './support.ts';
 
 const values = {
   env: { TOKEN: 't0ken', EMPTY: '', TRICKY: '${env:TOKEN}', __proto__: undefined },
-  workspaceFolder: '/work/space',
+  workspaceFolder: '/srv/space',
   userHome: '/home/me',
   secret: async (name: string) => (name === 'db' ? 's3cret' : undefined),
   accessToken: async () => 'acc3ss',
@@ -25,7 +25,7 @@ describe('placeholders (mcp-host 3.2)', () => {
     ['${MISSING:-}', ''],
     ['${MISSING:-a:-b}', 'a:-b'],
     ['${EMPTY}', ''],
-    ['${workspaceFolder}/x', '/work/space/x'],
+    ['${workspaceFolder}/x', '/srv/space/x'],
     ['${userHome}', '/home/me'],
     ['${secret:db}', 's3cret'],
     ['${oauth.access_token}', 'acc3ss'],
