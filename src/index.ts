@@ -10,6 +10,10 @@ export type {
   TrustDecision,
 } from './engine/options.ts';
 export type { RunHandle } from './engine/run-handle.ts';
+export { agentTool, type AgentTool, type AgentToolOptions } from './engine/agent-tool.ts';
+export type { AdmissionOptions } from './engine/admission.ts';
+export type { MapInput, MapOptions, MapProgress } from './engine/map.ts';
+export type { EngineStats } from './engine/stats.ts';
 export type { AgentRegistry } from './engine/agents.ts';
 
 export {

@@ -52,7 +52,7 @@ export interface RunPool {
   close(): Promise<void>;
 }
 
-/** See docs/adr/0015: measured, beyond it a thread gains nothing. */
+/** A first choice, not measured yet: most runs wait for a model, and a dying thread takes its runs with it. */
 export const defaultRunsPerThread = 256;
 
 /** Threads start at the first run. */
