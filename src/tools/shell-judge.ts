@@ -1,44 +1,4 @@
-import { refuseOutputs } from './shell-outputs.ts';
-import { resolvePath } from './shell-paths.ts';
-import { noteScript } from './shell-scripts.ts';
-import { ruleFor } from './shell-rules.ts';
-import { deny, elsewhere, type Arg, type Call, type Denial, type Scene, type ShellPolicy } from './shell-types.ts';
-
-/** Judges one simple command: its name, then what its program may be asked to do. */
-export function judgeCommand(argv: readonly Arg[], scene: Scene): Denial | undefined {
-  const [name, ...args] = argv;
-  if (name === undefined) return undefined;
-  const unreadable = refuseName(name);
-  if (unreadable !== undefined) return unreadable;
-  const program = programName(name.text);
-  scene.ledger.programs.add(program);
-  const isPath = name.text.includes('/');
-  // A program named by a path is a file, which the line must not have written itself.
-  if (isPath)
-    noteScript(
-      scene.directories.map((from) => resolvePath(from, name.text)),
-      name.text,
-      'a shell',
-      scene,
-    );
-  return refuseProgram(program, scene.policy) ?? judgeCall({ program, args, scene: isPath ? elsewhere(scene) : scene });
-}
-
-function judgeCall(call: Call): Denial | undefined {
-  const rule = ruleFor(call.program);
-  return (rule === undefined ? undefined : rule(call)) ?? refuseOutputs(call);
-}
-
-/** Rule 3: the program must be named by the text alone. */
-function refuseName(name: Arg): Denial | undefined {
-  const { text } = name;
-  const isPlain = !name.isComputed && !/[$`*?{}^%=~]|^[-+]/.test(text) && (text === '[' || !text.includes('['));
-  if (isPlain && text !== '' && !text.endsWith('/')) return undefined;
-  return deny(
-    'program_names',
-    `The program name \`${text}\` is computed or cannot be read; write the name of the program out.`,
-  );
-}
+import { deny, type Denial, type ShellPolicy } from './shell-types.ts';
 
 /** Last path part, lower case, without `.exe` (agent-runtime section 16). */
 export function programName(text: string): string {
@@ -47,7 +7,7 @@ export function programName(text: string): string {
 }
 
 /** Rules 3 to 5 as far as the name alone decides. */
-function refuseProgram(program: string, policy: ShellPolicy): Denial | undefined {
+export function refuseProgram(program: string, policy: ShellPolicy): Denial | undefined {
   if (policy.blocked.has(program) || policy.blocked.has(familyOf(program))) {
     return deny('blocked', `The program \`${program}\` is blocked; do without it or ask the user to run it.`);
   }

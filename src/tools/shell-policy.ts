@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
-import { blockedPrograms, judgeCommand, programName } from './shell-judge.ts';
+import { judgeCommand } from './shell-command.ts';
+import { blockedPrograms, programName } from './shell-judge.ts';
 import { resolvePath, namesBelow } from './shell-paths.ts';
 import { survey } from './shell-survey.ts';
 import { parseShell, shellLimits } from './shell-syntax.ts';

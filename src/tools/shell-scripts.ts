@@ -1,3 +1,4 @@
+import { programName, refuseProgram } from './shell-judge.ts';
 import { isExact, resolvePath } from './shell-paths.ts';
 import { deny, type Arg, type Call, type Denial, type Scene } from './shell-types.ts';
 
@@ -18,6 +19,20 @@ export function refuseScriptFile(file: Arg, { program, scene }: Call): Denial | 
     return refuseStandardInput(program);
   noteScript(paths, file.text, program, scene);
   return undefined;
+}
+
+/**
+ * A script for a shell. Without a slash it may be found on the PATH, so that a program that happens to be a script runs under
+ * its own name; with one it still is that program.
+ */
+export function refuseShellScript(file: Arg, call: Call): Denial | undefined {
+  const { ledger, policy } = call.scene;
+  const denial = refuseScriptFile(file, call);
+  if (denial !== undefined) return denial;
+  const program = programName(file.text);
+  ledger.programs.add(program);
+  // An allowlist admits programs; which scripts an admitted shell runs is not its matter.
+  return refuseProgram(program, { ...policy, allowed: undefined });
 }
 
 /** The line must not write a file that it also runs; known when all of it has been seen. */

@@ -1,5 +1,5 @@
 import { parseOptions } from './shell-options.ts';
-import { refuseScriptFile, refuseStandardInput } from './shell-scripts.ts';
+import { refuseShellScript, refuseStandardInput } from './shell-scripts.ts';
 import { deny, elsewhere, firstDenial, type Arg, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
 import { refuseShellText } from './shell-wrappers.ts';
 
@@ -47,7 +47,7 @@ export const refuseShell: ProgramRule = (call) => {
   }
   const operand = args[index];
   if (operand === undefined) return refuseStandardInput(program);
-  if (!hasText) return refuseScriptFile(operand, call);
+  if (!hasText) return refuseShellScript(operand, call);
   return refuseShellText(operand, program, elsewhere(scene));
 };
 
@@ -73,7 +73,7 @@ export const refuseEval: ProgramRule = ({ args, scene, program }) => {
 export const refuseSource: ProgramRule = (call) => {
   const words = call.args[0]?.text === '--' ? call.args.slice(1) : call.args;
   const [file] = words;
-  return file === undefined ? undefined : refuseScriptFile(file, call);
+  return file === undefined ? undefined : refuseShellScript(file, call);
 };
 
 /** `trap 'text' SIGNAL`: the text may run in any directory the line has been in. */
@@ -127,7 +127,7 @@ export const refuseForeignShell: ProgramRule = (call) => {
   const texts = parsed.options.flatMap((option) => option.value ?? []);
   if (texts.length > 0) return firstDenial(texts, (text) => refusePlainWords(text, program, scene));
   const [operand] = parsed.operands;
-  return operand === undefined ? refuseStandardInput(program) : refuseScriptFile(operand, call);
+  return operand === undefined ? refuseStandardInput(program) : refuseShellScript(operand, call);
 };
 
 const foreignKeywords =
@@ -169,8 +169,8 @@ export const refuseWindowsShell: ProgramRule = (call) => {
       return words.text === '-' ? refuseStandardInput(program) : refusePlainWords(words, program, scene);
     }
     if (/^-(?:file|f)$/.test(option) && rest[0] !== undefined && rest[0].text !== '-')
-      return refuseScriptFile(rest[0], call);
-    if (!/^[-/]/.test(option) && option.endsWith('.ps1')) return refuseScriptFile(arg, call);
+      return refuseShellScript(rest[0], call);
+    if (!/^[-/]/.test(option) && option.endsWith('.ps1')) return refuseShellScript(arg, call);
     break;
   }
   return deny(

@@ -27,6 +27,7 @@ describe('the list of programs', () => {
     ['time make', ['time', 'make']],
     ['cat <<E\n$(id)\nE', ['id', 'cat']],
     ['npx vitest', ['npx', 'vitest']],
+    ['sh scripts/Build.sh', ['sh', 'build.sh']],
     ['X=1', []],
   ])('of %j is %j', (command, programs) => {
     const verdict = checkCommand(command, options);
@@ -121,6 +122,8 @@ describe('configuration', () => {
     ['echo $(ls)', { config: { allowed_commands: ['git'] } }, false],
     ['curl x', { config: { allowed_commands: ['curl'] } }, false],
     ['curl x', { network: true, config: { allowed_commands: ['curl'] } }, true],
+    ['sh build.sh', { config: { allowed_commands: ['sh'] } }, true],
+    ['sh deploy', { config: { blocked_commands: ['deploy'] } }, false],
     ['npx prettier .', { config: { allowed_commands: ['npx'] } }, true],
     ['npx sudo', { config: { allowed_commands: ['npx'] } }, false],
     ['wc -l < /data/x', {}, false],
