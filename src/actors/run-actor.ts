@@ -99,7 +99,8 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
       if (signal.aborted) this.handleEvent();
       else signal.addEventListener('abort', this, { once: true });
     }
-    context.run(() => this.#execute(context));
+    // the actor's own end: whoever waits for it awaits `done`
+    context.run(() => this.#deps.execute(this, this).then(() => this.#onExecuted(context)));
   }
 
   /** The abort of the caller's own signal. */
@@ -133,11 +134,10 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
     if (!this.#hasEnded) this.#abort();
   }
 
-  async #execute(context: ActorContext<RunCommand>): Promise<void> {
-    await this.#deps.execute(this, this);
+  #onExecuted(context: ActorContext<RunCommand>): void {
     this.#hasEnded = true;
     this.#deps.signal?.removeEventListener('abort', this);
-    void context.self.stop(); // the actor's own end: whoever waits for it awaits `done`
+    void context.self.stop();
   }
 
   #abort(): void {

@@ -74,6 +74,7 @@ interface Care {
   delayMs(restart: number): number;
   emit(event: SupervisorEvent): void;
   onDeadLetter(): void;
+  onGone(child: Entry): void;
 }
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -89,12 +90,12 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     delayMs: options.delayMs ?? ((restart: number) => 500 * 2 ** restart),
     emit: (event) => options.onEvent?.(event),
     onDeadLetter: () => void (deadLetters += 1),
+    onGone: (child) => void children.delete(child),
   };
 
   function startChild<S, C>(spec: ChildSpec<S, C>): Child<C> {
     const child = new Supervised(spec, care);
     children.add(child);
-    void child.gone.then(() => children.delete(child));
     return child;
   }
 
@@ -174,10 +175,15 @@ class Supervised<S, C> implements Child<C>, Entry {
     const { name: actor, kind } = this.#ref;
     if (reason.kind === 'failed') emit({ type: 'failed', actor, kind, error: reason.error });
     else emit({ type: 'stopped', actor, kind });
-    if (this.#isStopped || !shouldRestart(this.#spec.restart, reason)) return reason;
+    if (this.#isStopped || !shouldRestart(this.#spec.restart, reason)) return this.#leave(reason);
     if (clock.elapsed() - this.#startedAt >= upMs) this.#recentStarts = 1;
     if (this.#recentStarts < maxStarts) return this.#restart(reason);
     emit({ type: 'gave_up', actor, kind, starts: this.#starts });
+    return this.#leave(reason);
+  }
+
+  #leave(reason: ExitReason): ExitReason {
+    this.#care.onGone(this);
     return reason;
   }
 
@@ -187,7 +193,7 @@ class Supervised<S, C> implements Child<C>, Entry {
     const { clock, delayMs, emit } = this.#care;
     await clock.sleep(delayMs(this.#recentStarts - 1), waiting.signal).catch(() => {}); // a stop ends the wait
     this.#waiting = undefined;
-    if (waiting.signal.aborted) return reason;
+    if (waiting.signal.aborted) return this.#leave(reason);
     this.#ref = this.#begin();
     emit({ type: 'restarted', actor: this.#ref.name, kind: this.#ref.kind, starts: this.#starts });
     return await this.#onEnd(await this.#ref.done);

@@ -1,5 +1,5 @@
 import type { ToolUseBlock } from '../protocol/message.ts';
-import type { OfferedTool, ToolAnswer } from './ports.ts';
+import type { ToolAnswer } from './ports.ts';
 
 /** What a call that never started is answered with (agent-runtime section 2 and 18.1). */
 export const notExecutedText = 'Tool call was not executed.';
@@ -9,12 +9,12 @@ const notExecuted: ToolAnswer = { content: notExecutedText, is_error: true };
 /** Calls of one step that may run side by side; a mutating call is alone. Batches run one after the other. */
 export function splitIntoBatches(
   calls: readonly ToolUseBlock[],
-  tools: ReadonlyMap<string, OfferedTool>,
+  isMutating: (tool: string) => boolean,
 ): readonly (readonly ToolUseBlock[])[] {
   const batches: ToolUseBlock[][] = [];
   let open: ToolUseBlock[] | undefined;
   for (const call of calls) {
-    if (tools.get(call.name)?.isMutating === true) {
+    if (isMutating(call.name)) {
       batches.push([call]);
       open = undefined;
     } else if (open === undefined) {
@@ -26,7 +26,8 @@ export function splitIntoBatches(
 }
 
 export interface BatchOptions {
-  readonly tools: ReadonlyMap<string, OfferedTool>;
+  /** Whether calls of a tool run alone; unknown tools do not. */
+  isMutating(tool: string): boolean;
   readonly maxParallel: number;
   /** When it turns true, calls not started yet are answered without running. */
   isCancelled(): boolean;
@@ -39,7 +40,7 @@ export async function executeCalls(
   options: BatchOptions,
 ): Promise<readonly ToolAnswer[]> {
   const answers: ToolAnswer[] = [];
-  for (const batch of splitIntoBatches(calls, options.tools)) {
+  for (const batch of splitIntoBatches(calls, (tool) => options.isMutating(tool))) {
     const [first] = batch;
     if (batch.length === 1 && first !== undefined) {
       answers.push(options.isCancelled() ? notExecuted : await options.callTool(first));

@@ -56,70 +56,101 @@ export interface BudgetDeps {
 }
 
 export function createBudget(limits: BudgetLimits, deps: BudgetDeps): Budget {
-  const { parent } = deps;
-  const startedAt = deps.clock.elapsed() - (limits.elapsedMs ?? 0);
-  const listeners = new Set<(stop: BudgetStop) => void>();
-  let tokens = limits.usedTokens ?? 0;
-  let cost = limits.usedCost ?? 0;
-  let stop: BudgetStop | undefined;
+  return new CountedBudget(limits, deps);
+}
 
-  function check(): BudgetStop | undefined {
-    const { maxTokens, maxDurationMs, maxCost } = limits;
-    if (maxTokens !== undefined && tokens >= maxTokens) {
-      return { cause: 'budget_tokens', text: `token budget exhausted (${tokens} of ${maxTokens} tokens used)` };
+// why: a class, because every run has one
+class CountedBudget implements Budget {
+  readonly #limits: BudgetLimits;
+  readonly #deps: BudgetDeps;
+  readonly #startedAt: number;
+  #tokens: number;
+  #cost: number;
+  #stop: BudgetStop | undefined;
+  #listeners: Set<(stop: BudgetStop) => void> | undefined;
+
+  constructor(limits: BudgetLimits, deps: BudgetDeps) {
+    this.#limits = limits;
+    this.#deps = deps;
+    this.#startedAt = deps.clock.elapsed() - (limits.elapsedMs ?? 0);
+    this.#tokens = limits.usedTokens ?? 0;
+    this.#cost = limits.usedCost ?? 0;
+  }
+
+  add(usage: Usage): void {
+    const { price } = this.#deps;
+    this.spend(totalTokens(usage), price === undefined ? 0 : costOf(usage, price));
+  }
+
+  spend(tokens: number, cost: number): void {
+    this.#tokens += tokens;
+    this.#cost += cost;
+    if (this.#listeners !== undefined) this.#tell(this.#listeners);
+    this.#deps.parent?.spend(tokens, cost);
+  }
+
+  exceeded(): BudgetStop | undefined {
+    return (this.#stop ??= this.#check() ?? this.#deps.parent?.exceeded());
+  }
+
+  usedTokens(): number {
+    return this.#tokens;
+  }
+
+  usedCost(): number {
+    return this.#cost;
+  }
+
+  usedMs(): number {
+    return this.#deps.clock.elapsed() - this.#startedAt;
+  }
+
+  remaining(): BudgetLimits {
+    const { maxTokens, maxDurationMs, maxCost } = this.#limits;
+    const left = this.#deps.parent?.remaining() ?? {};
+    return {
+      ...least('maxTokens', maxTokens, this.#tokens, left.maxTokens),
+      ...least('maxDurationMs', maxDurationMs, this.usedMs(), left.maxDurationMs),
+      ...least('maxCost', maxCost, this.#cost, left.maxCost),
+    };
+  }
+
+  onExceeded(listener: (stop: BudgetStop) => void): () => void {
+    const off = this.#deps.parent?.onExceeded(listener);
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+    return () => {
+      off?.();
+      this.#listeners?.delete(listener);
+    };
+  }
+
+  #check(): BudgetStop | undefined {
+    const { maxTokens, maxDurationMs, maxCost } = this.#limits;
+    if (maxTokens !== undefined && this.#tokens >= maxTokens) {
+      const text = `token budget exhausted (${this.#tokens} of ${maxTokens} tokens used)`;
+      return { cause: 'budget_tokens', text };
     }
     if (maxDurationMs !== undefined) {
-      const used = deps.clock.elapsed() - startedAt;
+      const used = this.usedMs();
       if (used >= maxDurationMs) {
         const text = `duration budget exhausted (${seconds(used)}s of ${seconds(maxDurationMs)}s used)`;
         return { cause: 'budget_duration', text };
       }
     }
-    if (maxCost !== undefined && deps.price !== undefined && cost >= maxCost) {
-      const text = `cost budget exhausted (${cost.toFixed(4)} of ${maxCost.toFixed(4)} USD used)`;
+    if (maxCost !== undefined && this.#deps.price !== undefined && this.#cost >= maxCost) {
+      const text = `cost budget exhausted (${this.#cost.toFixed(4)} of ${maxCost.toFixed(4)} USD used)`;
       return { cause: 'budget_cost', text };
     }
     return undefined;
   }
 
-  function spend(moreTokens: number, moreCost: number): void {
-    tokens += moreTokens;
-    cost += moreCost;
-    if (listeners.size > 0) tellListeners();
-    parent?.spend(moreTokens, moreCost);
-  }
-
-  function tellListeners(): void {
-    stop ??= check();
-    if (stop === undefined) return;
-    for (const listener of listeners) listener(stop);
+  #tell(listeners: Set<(stop: BudgetStop) => void>): void {
+    this.#stop ??= this.#check();
+    if (this.#stop === undefined) return;
+    for (const listener of listeners) listener(this.#stop);
     listeners.clear();
   }
-
-  return {
-    add: (usage) => spend(totalTokens(usage), deps.price === undefined ? 0 : costOf(usage, deps.price)),
-    spend,
-    exceeded: () => (stop ??= check() ?? parent?.exceeded()),
-    usedTokens: () => tokens,
-    usedCost: () => cost,
-    usedMs: () => deps.clock.elapsed() - startedAt,
-    remaining() {
-      const left = parent?.remaining() ?? {};
-      return {
-        ...least('maxTokens', limits.maxTokens, tokens, left.maxTokens),
-        ...least('maxDurationMs', limits.maxDurationMs, deps.clock.elapsed() - startedAt, left.maxDurationMs),
-        ...least('maxCost', limits.maxCost, cost, left.maxCost),
-      };
-    },
-    onExceeded(listener) {
-      const off = parent?.onExceeded(listener);
-      listeners.add(listener);
-      return () => {
-        off?.();
-        listeners.delete(listener);
-      };
-    },
-  };
 }
 
 function least(name: keyof BudgetLimits, limit: number | undefined, used: number, other: number | undefined) {

@@ -46,7 +46,7 @@ export async function runAgent(
 
 /** The loop of agent-runtime section 3; the numbers are its step numbers. */
 async function takeSteps(session: Session): Promise<AgentStop> {
-  const { settings, control, transcript } = session;
+  const { settings, transcript } = session;
   const convergeAt = convergeStep(settings.spec);
   let isConverged = false;
   let isWarned = false;
@@ -85,12 +85,7 @@ async function takeSteps(session: Session): Promise<AgentStop> {
     if (calls.length > 0) {
       session.cutFrom = undefined; // 10
       session.toolCalls += calls.length;
-      const answers = await executeCalls(calls, {
-        tools: session.tools,
-        maxParallel: settings.maxParallelTools,
-        isCancelled: () => control.signal.aborted,
-        callTool: session.callTool,
-      });
+      const answers = await executeCalls(calls, session);
       transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
       session.watchRepeats(calls, answers);
       session.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;

@@ -17,11 +17,6 @@ export interface ToolAnswer {
   readonly handoff?: Handoff;
 }
 
-/** A tool as the loop knows it: the offer to the model and whether its calls run alone. */
-export interface OfferedTool extends ToolSpec {
-  readonly isMutating: boolean;
-}
-
 /**
  * Everything the loop needs from outside. Inline these are plain calls; in a run thread they cross one port, so each is
  * data in, data out.
@@ -49,7 +44,11 @@ export interface RunSettings {
   readonly model: string;
   /** What `agent_started` names: the model, or the provider's default when it is empty. */
   readonly shownModel: string;
-  readonly tools: readonly OfferedTool[];
+  readonly tools: readonly ToolSpec[];
+  /** Estimated tokens of the tool list. */
+  readonly toolTokens: number;
+  /** Names of those whose calls run alone. */
+  readonly mutatingTools: readonly string[];
   readonly contextWindow: number;
   readonly maxProviderRetries: number;
   readonly retryBaseDelayMs: number;
@@ -73,5 +72,5 @@ export interface RunControl {
   isStopRequested(): boolean;
   /** The reason, when one is known. */
   cause(): CancelCause | undefined;
-  readonly budget: Budget;
+  readonly budget: Pick<Budget, 'add' | 'exceeded'>;
 }

@@ -5,7 +5,11 @@ import type { ToolAnswer } from './ports.ts';
 export const repeatLimit = 5;
 
 /** Watches for an agent going in circles. `add` returns the tool's name once, when the limit is reached. */
-export function createRepeatWatch(): { add(call: ToolUseBlock, answer: ToolAnswer): string | undefined } {
+export interface RepeatWatch {
+  add(call: ToolUseBlock, answer: ToolAnswer): string | undefined;
+}
+
+export function createRepeatWatch(): RepeatWatch {
   let last: { readonly name: string; readonly input: string; readonly content: string } | undefined;
   let pending: { readonly call: ToolUseBlock; readonly content: string } | undefined;
   let count = 0;

@@ -9,11 +9,14 @@ export function retryDelayMs(attempt: number, retryAfterMs: number | undefined, 
   return Math.min(maxRetryDelayMs, retryAfterMs ?? baseDelayMs * 2 ** (attempt - 1));
 }
 
-export interface RetryOptions {
+export interface Retried<T> {
   readonly maxRetries: number;
   readonly baseDelayMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  attempt(): Promise<T>;
+  /** Called after each attempt, before anything else happens. */
+  onAttempted(): void;
   /** Whether the run should end; asked after each wait. */
   isStopped(): boolean;
   onRetry(attempt: number, delayMs: number, error: EngineError): void;
@@ -23,17 +26,20 @@ export interface RetryOptions {
  * Runs one model call, again after a retryable error. Every attempt sends the same request; retries are no steps.
  * @throws EngineError the last error; `cancelled` when the run ended while waiting
  */
-export async function withRetries<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+export async function withRetries<T>(call: Retried<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await work();
+      const result = await call.attempt();
+      call.onAttempted();
+      return result;
     } catch (thrown) {
+      call.onAttempted();
       const error = toEngineError(thrown);
-      if (!isRetryable(error) || attempt > options.maxRetries) throw error;
-      const delayMs = retryDelayMs(attempt, error.retryAfterMs, options.baseDelayMs);
-      options.onRetry(attempt, delayMs, error);
-      if (delayMs > 0) await options.clock.sleep(delayMs, options.signal).catch(() => {}); // the check below tells why
-      if (options.isStopped()) throw new EngineError('cancelled', 'cancelled during retry');
+      if (!isRetryable(error) || attempt > call.maxRetries) throw error;
+      const delayMs = retryDelayMs(attempt, error.retryAfterMs, call.baseDelayMs);
+      call.onRetry(attempt, delayMs, error);
+      if (delayMs > 0) await call.clock.sleep(delayMs, call.signal).catch(() => {}); // the check below tells why
+      if (call.isStopped()) throw new EngineError('cancelled', 'cancelled during retry');
     }
   }
 }

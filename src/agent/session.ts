@@ -6,180 +6,242 @@ import {
   type Handoff,
   thinkingBudgets,
 } from '../protocol/agent.ts';
-import { toEngineError } from '../protocol/error.ts';
+import type { Clock } from '../protocol/deps.ts';
+import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
-import type { CompletionRequest, CompletionResponse } from '../protocol/model.ts';
+import type { CompletionRequest, CompletionResponse, StreamDelta } from '../protocol/model.ts';
 import { untilAborted } from '../protocol/signal.ts';
-import { toToolSpec } from '../protocol/tool.ts';
+import type { BatchOptions } from './batches.ts';
 import { applyCompaction, planCompaction } from './compaction.ts';
-import { createDeltaCoalescer } from './deltas.ts';
-import { textTokens, toolsTokens } from './estimate.ts';
-import type { AgentPorts, OfferedTool, RunControl, RunSettings, ToolAnswer } from './ports.ts';
+import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
+import { textTokens } from './estimate.ts';
+import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from './ports.ts';
 import { appendAugmentations, renderSystemPrompt, toPromptVariables } from './prompt.ts';
-import { createRepeatWatch, repeatLimit } from './repeat-watch.ts';
-import { withRetries } from './retry.ts';
+import { createRepeatWatch, repeatLimit, type RepeatWatch } from './repeat-watch.ts';
+import { type Retried, withRetries } from './retry.ts';
 import { readSummary } from './summary.ts';
-import { createTranscript, type Transcript } from './transcript.ts';
+import { Transcript } from './transcript.ts';
 
-/** What the steps of one session share. */
-export interface Session {
-  readonly settings: RunSettings;
-  readonly control: RunControl;
-  readonly transcript: Transcript;
-  readonly tools: ReadonlyMap<string, OfferedTool>;
-  steps: number;
-  toolCalls: number;
-  /** The answer that was cut off and is being continued. */
-  cutFrom: Message | undefined;
-  /** Whom the agent handed its conversation to. */
-  handoff: Handoff | undefined;
-  readonly callTool: AgentPorts['callTool'];
-  isStopped(): boolean;
-  cancelled(): AgentStop;
-  toStop(error: unknown): AgentStop;
-  estimate(): number;
-  /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
-  compact(): Promise<void>;
-  complete(): Promise<CompletionResponse>;
-  count(usage: Usage): void;
-  publishText(text: string): void;
-  /** Adds texts that joined the run; whether there were any. */
-  joinSteering(): boolean;
-  watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void;
-  finish(stop: AgentStop): AgentOutcome;
-}
-
-/** Set-up in the order of agent-runtime section 2: prompt, tools, token counts, request. */
+/**
+ * Opens a session: set-up in the order of agent-runtime section 2.
+ * @throws EngineError `plugin` when an `augment_prompt` hook fails
+ */
 export async function openSession(
   settings: RunSettings,
   messages: readonly Message[],
   control: RunControl,
   ports: AgentPorts,
 ): Promise<Session> {
-  const { spec, run, subtask } = settings;
-  const system = await renderSystem(settings, ports);
-  const transcript = createTranscript(messages);
-  const specs = settings.tools.map(toToolSpec);
-  const fixedTokens = textTokens(system) + toolsTokens(specs);
-  const deltas = createDeltaCoalescer((delta) =>
-    ports.publish({
-      type: 'agent_delta',
+  return new Session(settings, await renderSystem(settings, ports), messages, control, ports);
+}
+
+/**
+ * What the steps of one session share.
+ *
+ * A class, and its parts made when they are first needed, because an engine may hold thousands of sessions that wait.
+ */
+export class Session implements BatchOptions, Retried<CompletionResponse> {
+  readonly settings: RunSettings;
+  readonly transcript: Transcript;
+  steps = 0;
+  toolCalls = 0;
+  /** The answer that was cut off and is being continued. */
+  cutFrom: Message | undefined;
+  /** Whom the agent handed its conversation to. */
+  handoff: Handoff | undefined;
+  readonly #control: RunControl;
+  readonly #ports: AgentPorts;
+  readonly #fixedTokens: number;
+  /** The request of the step; before the first one without messages. */
+  #request: CompletionRequest;
+  #usage = noUsage;
+  #auxUsage: Usage | undefined;
+  #deltas: DeltaCoalescer | undefined;
+  #repeats: RepeatWatch | undefined;
+
+  constructor(
+    settings: RunSettings,
+    system: string,
+    messages: readonly Message[],
+    control: RunControl,
+    ports: AgentPorts,
+  ) {
+    this.settings = settings;
+    this.transcript = new Transcript(messages);
+    this.#control = control;
+    this.#ports = ports;
+    this.#fixedTokens = textTokens(system) + settings.toolTokens;
+    const { spec } = settings;
+    const budgetTokens = thinkingBudgets[spec.thinking];
+    this.#request = {
+      model: settings.model,
+      system,
+      tools: settings.tools,
+      max_tokens: effectiveMaxTokens(spec.max_tokens, spec.thinking),
+      ...(budgetTokens === undefined ? {} : { thinking_budget: budgetTokens }),
+      ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
+      cache_turns: true,
+      signal: control.signal,
+      // why: a copy that adds a key costs V8 far more than one that replaces it
+      messages: [],
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#control.signal;
+  }
+
+  get clock(): Clock {
+    return this.#ports.clock;
+  }
+
+  get maxRetries(): number {
+    return this.settings.maxProviderRetries;
+  }
+
+  get baseDelayMs(): number {
+    return this.settings.retryBaseDelayMs;
+  }
+
+  get maxParallel(): number {
+    return this.settings.maxParallelTools;
+  }
+
+  isMutating(tool: string): boolean {
+    return this.settings.mutatingTools.includes(tool);
+  }
+
+  isCancelled(): boolean {
+    return this.signal.aborted;
+  }
+
+  isStopped(): boolean {
+    const { signal, budget } = this.#control;
+    return signal.aborted || this.#control.isStopRequested() || budget.exceeded() !== undefined;
+  }
+
+  callTool(call: ToolUseBlock): Promise<ToolAnswer> {
+    return this.#ports.callTool(call);
+  }
+
+  cancelled(): AgentStop {
+    return toCancelled(this.#control.cause() ?? this.#control.budget.exceeded()?.cause);
+  }
+
+  toStop(error: unknown): AgentStop {
+    if (this.signal.aborted) return this.cancelled();
+    const known = toEngineError(error);
+    if (known.kind === 'context_too_long') return { reason: 'context_window' };
+    if (known.kind === 'cancelled') return this.cancelled();
+    const stop = { reason: 'error', kind: known.kind, message: known.message } as const;
+    return known.code === known.kind ? stop : { ...stop, code: known.code };
+  }
+
+  estimate(): number {
+    return this.#fixedTokens + this.transcript.tokens();
+  }
+
+  /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
+  async compact(): Promise<void> {
+    const { settings, transcript } = this;
+    if (settings.compaction === undefined) return;
+    const before = this.estimate();
+    const state = { messages: transcript.snapshot(), estimate: before, window: settings.contextWindow };
+    const plan = planCompaction(state, settings.model, settings.compaction);
+    if (plan === undefined) return;
+    try {
+      const response = await this.#ports.completeAux(plan.request);
+      this.#auxUsage = addUsage(this.#auxUsage ?? noUsage, toCounts(response.usage));
+      transcript.replace(applyCompaction(state.messages, plan, readSummary(response)));
+    } catch {
+      return; // the run goes on uncompacted; continuation stays the fallback
+    }
+    const { run, spec } = settings;
+    const after = this.estimate();
+    const event = {
+      type: 'context_compacted',
       run,
       role: spec.role,
-      subtask,
-      delta: { kind: delta.kind, text: delta.text },
-    }),
-  );
-  const repeats = createRepeatWatch();
-  const budgetTokens = thinkingBudgets[spec.thinking];
-  const fixedRequest = {
-    model: settings.model,
-    system,
-    tools: specs,
-    max_tokens: effectiveMaxTokens(spec.max_tokens, spec.thinking),
-    ...(budgetTokens === undefined ? {} : { thinking_budget: budgetTokens }),
-    ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
-    cache_turns: true,
-    signal: control.signal,
-    // why: a copy that adds a key costs V8 far more than one that replaces it
-    messages: [] as readonly Message[],
-  };
-  let usage = noUsage;
-  let auxUsage: Usage | undefined;
+      before_tokens: before,
+      after_tokens: after,
+    } as const;
+    this.#ports.publish(event);
+  }
 
-  const session: Session = {
-    settings,
-    control,
-    transcript,
-    tools: new Map(settings.tools.map((tool) => [tool.name, tool])),
-    steps: 0,
-    toolCalls: 0,
-    cutFrom: undefined,
-    handoff: undefined,
-    callTool: (call) => ports.callTool(call),
-    isStopped: () => control.signal.aborted || control.isStopRequested() || control.budget.exceeded() !== undefined,
-    cancelled: () => toCancelled(control.cause() ?? control.budget.exceeded()?.cause),
-    toStop(error) {
-      if (control.signal.aborted) return session.cancelled();
-      const known = toEngineError(error);
-      if (known.kind === 'context_too_long') return { reason: 'context_window' };
-      if (known.kind === 'cancelled') return session.cancelled();
-      const stop = { reason: 'error', kind: known.kind, message: known.message } as const;
-      return known.code === known.kind ? stop : { ...stop, code: known.code };
-    },
-    estimate: () => fixedTokens + transcript.tokens(),
-    async compact() {
-      if (settings.compaction === undefined) return;
-      const before = session.estimate();
-      const state = { messages: transcript.snapshot(), estimate: before, window: settings.contextWindow };
-      const plan = planCompaction(state, settings.model, settings.compaction);
-      if (plan === undefined) return;
-      try {
-        const response = await ports.completeAux(plan.request);
-        auxUsage = addUsage(auxUsage ?? noUsage, toCounts(response.usage));
-        transcript.replace(applyCompaction(state.messages, plan, readSummary(response)));
-      } catch {
-        return; // the run goes on uncompacted; continuation stays the fallback
-      }
-      const after = session.estimate();
-      ports.publish({ type: 'context_compacted', run, role: spec.role, before_tokens: before, after_tokens: after });
-    },
-    async complete() {
-      const request: CompletionRequest = { ...fixedRequest, messages: transcript.snapshot() };
-      const attempt = (): Promise<CompletionResponse> =>
-        untilAborted(ports.complete(request, deltas.add), control.signal).finally(deltas.flush);
-      return await withRetries(attempt, {
-        maxRetries: settings.maxProviderRetries,
-        baseDelayMs: settings.retryBaseDelayMs,
-        clock: ports.clock,
-        signal: control.signal,
-        isStopped: session.isStopped,
-        onRetry: (number, delayMs, error) =>
-          ports.publish({
-            type: 'retrying',
-            run,
-            what: `model call (${settings.model}): ${error.message}`,
-            attempt: number,
-            delay_ms: Math.round(delayMs),
-          }),
-      });
-    },
-    count(reported) {
-      const counted = toCounts(reported);
-      usage = addUsage(usage, counted);
-      control.budget.add(counted);
-    },
-    publishText(text) {
-      if (text.trim() !== '') ports.publish({ type: 'agent_text', run, role: spec.role, text });
-    },
-    joinSteering() {
-      const texts = ports.takeSteering?.() ?? [];
-      for (const text of texts) transcript.inject(text);
-      return texts.length > 0;
-    },
-    watchRepeats(calls, answers) {
-      for (const [index, answer] of answers.entries()) {
-        const call = calls[index];
-        const tool = call === undefined ? undefined : repeats.add(call, answer);
-        if (tool === undefined) continue;
-        const times = `${repeatLimit} times in a row with the same result`;
-        const message = `agent \`${spec.role}\` made the same call to \`${tool}\` ${times}`;
-        ports.publish({ type: 'log', run, level: 'warn', message });
-      }
-    },
-    finish: (stop) => ({
-      role: spec.role,
+  /** The model call of a step, with the runner's retries. */
+  complete(): Promise<CompletionResponse> {
+    this.#request = { ...this.#request, messages: this.transcript.snapshot() };
+    return withRetries(this);
+  }
+
+  attempt(): Promise<CompletionResponse> {
+    const onDelta = (delta: StreamDelta): void => this.#showDelta(delta);
+    return untilAborted(this.#ports.complete(this.#request, onDelta), this.signal);
+  }
+
+  onAttempted(): void {
+    this.#deltas?.flush();
+  }
+
+  onRetry(attempt: number, delayMs: number, error: EngineError): void {
+    const { run, model } = this.settings;
+    const what = `model call (${model}): ${error.message}`;
+    this.#ports.publish({ type: 'retrying', run, what, attempt, delay_ms: Math.round(delayMs) });
+  }
+
+  count(reported: Usage): void {
+    const counted = toCounts(reported);
+    this.#usage = addUsage(this.#usage, counted);
+    this.#control.budget.add(counted);
+  }
+
+  publishText(text: string): void {
+    const { run, spec } = this.settings;
+    if (text.trim() !== '') this.#ports.publish({ type: 'agent_text', run, role: spec.role, text });
+  }
+
+  /** Adds texts that joined the run; whether there were any. */
+  joinSteering(): boolean {
+    const texts = this.#ports.takeSteering?.() ?? [];
+    for (const text of texts) this.transcript.inject(text);
+    return texts.length > 0;
+  }
+
+  watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
+    const { run, spec } = this.settings;
+    this.#repeats ??= createRepeatWatch();
+    for (const [index, answer] of answers.entries()) {
+      const call = calls[index];
+      const tool = call === undefined ? undefined : this.#repeats.add(call, answer);
+      if (tool === undefined) continue;
+      const times = `${repeatLimit} times in a row with the same result`;
+      const message = `agent \`${spec.role}\` made the same call to \`${tool}\` ${times}`;
+      this.#ports.publish({ type: 'log', run, level: 'warn', message });
+    }
+  }
+
+  finish(stop: AgentStop): AgentOutcome {
+    const messages = this.transcript.snapshot();
+    return {
+      role: this.settings.spec.role,
       stop,
-      final_text: finalText(transcript.snapshot(), session.cutFrom),
-      messages: transcript.snapshot(),
-      steps: session.steps,
-      tool_calls: session.toolCalls,
-      usage,
-      ...(auxUsage === undefined ? {} : { aux_usage: auxUsage }),
-      ...(session.handoff === undefined ? {} : { handoff: session.handoff }),
-    }),
-  };
-  return session;
+      final_text: finalText(messages, this.cutFrom),
+      messages,
+      steps: this.steps,
+      tool_calls: this.toolCalls,
+      usage: this.#usage,
+      ...(this.#auxUsage === undefined ? {} : { aux_usage: this.#auxUsage }),
+      ...(this.handoff === undefined ? {} : { handoff: this.handoff }),
+    };
+  }
+
+  #showDelta(delta: StreamDelta): void {
+    const { run, spec, subtask } = this.settings;
+    this.#deltas ??= createDeltaCoalescer(({ kind, text }) =>
+      this.#ports.publish({ type: 'agent_delta', run, role: spec.role, subtask, delta: { kind, text } }),
+    );
+    this.#deltas.add(delta);
+  }
 }
 
 async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<string> {

@@ -12,40 +12,45 @@ import { notExecutedText } from './batches.ts';
 import { messageTokens } from './estimate.ts';
 
 /** The growing list of messages of one session, with a running token estimate. Messages themselves never change. */
-export interface Transcript {
-  /** A copy that later turns do not touch. */
-  snapshot(): readonly Message[];
-  last(): Message | undefined;
-  push(message: Message): void;
-  /** Joins the last message when that is the user's, else a new user message (agent-runtime section 4). */
-  inject(text: string): void;
-  /** Puts other messages in place of all there are. */
-  replace(messages: readonly Message[]): void;
-  tokens(): number;
-}
+export class Transcript {
+  #messages: Message[];
+  #tokens: number;
 
-export function createTranscript(initial: readonly Message[]): Transcript {
-  let messages = [...initial];
-  let tokens = sumTokens(messages);
-  return {
-    snapshot: () => messages.slice(),
-    last: () => messages.at(-1),
-    push(message) {
-      messages.push(message);
-      tokens += messageTokens(message);
-    },
-    inject(text) {
-      const last = messages.at(-1);
-      const merged = mergeText(messages, text);
-      tokens += messageTokens(merged.at(-1) as Message) - (last?.role === 'user' ? messageTokens(last) : 0);
-      messages = merged;
-    },
-    replace(next) {
-      messages = [...next];
-      tokens = sumTokens(messages);
-    },
-    tokens: () => tokens,
-  };
+  constructor(initial: readonly Message[]) {
+    this.#messages = [...initial];
+    this.#tokens = sumTokens(initial);
+  }
+
+  /** A copy that later turns do not touch. */
+  snapshot(): readonly Message[] {
+    return this.#messages.slice();
+  }
+
+  last(): Message | undefined {
+    return this.#messages.at(-1);
+  }
+
+  push(message: Message): void {
+    this.#messages.push(message);
+    this.#tokens += messageTokens(message);
+  }
+
+  /** Joins the last message when that is the user's, else a new user message (agent-runtime section 4). */
+  inject(text: string): void {
+    const last = this.last();
+    this.#messages = mergeText(this.#messages, text);
+    this.#tokens += messageTokens(this.last() as Message) - (last?.role === 'user' ? messageTokens(last) : 0);
+  }
+
+  /** Puts other messages in place of all there are. */
+  replace(messages: readonly Message[]): void {
+    this.#messages = [...messages];
+    this.#tokens = sumTokens(messages);
+  }
+
+  tokens(): number {
+    return this.#tokens;
+  }
 }
 
 function sumTokens(messages: readonly Message[]): number {

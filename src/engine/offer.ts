@@ -1,7 +1,7 @@
-import type { OfferedTool } from '../agent/ports.ts';
+import { toolsTokens } from '../agent/estimate.ts';
 import type { AgentSpec, Handoff, ToolSelection } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
-import { type Tool, toToolSpec } from '../protocol/tool.ts';
+import { type Tool, type ToolSpec, toToolSpec } from '../protocol/tool.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { agentTool, bindAgentTool, isAgentTool, type StartChild } from './agent-tool.ts';
 import type { AgentRegistry } from './agents.ts';
@@ -23,8 +23,11 @@ export interface OfferTo {
 /** The tools a run is offered, in the forms its parts need. */
 export interface Offer {
   readonly byName: ReadonlyMap<string, Tool>;
-  /** What the loop and the model know of them. */
-  readonly offered: readonly OfferedTool[];
+  /** What the model knows of them. */
+  readonly specs: readonly ToolSpec[];
+  readonly tokens: number;
+  /** Names of those whose calls run alone. */
+  readonly mutating: readonly string[];
 }
 
 export interface Offers {
@@ -76,7 +79,9 @@ const maxShared = 64;
 function toOffer(tools: readonly Tool[]): Offer {
   return {
     byName: new Map(tools.map((tool) => [tool.name, tool])),
-    offered: tools.map((tool) => ({ ...toToolSpec(tool), isMutating: tool.is_mutating === true })),
+    specs: tools.map(toToolSpec),
+    tokens: toolsTokens(tools),
+    mutating: tools.filter((tool) => tool.is_mutating === true).map((tool) => tool.name),
   };
 }
 

@@ -5,12 +5,16 @@ import type { ChosenModel } from './chosen-model.ts';
 import type { LoopDelayMonitor } from './loop-delay.ts';
 import type { Placement } from './options.ts';
 
-/** Where one run executes: on the main thread, or in a thread that can make its provider. */
-export type Place = { readonly kind: 'inline' } | { readonly kind: 'thread'; readonly ref: ProviderRef };
+/** Where one run executes. */
+export interface Place {
+  /** What a thread makes its provider from; absent on the main thread. */
+  readonly ref: ProviderRef | undefined;
+  /** To be called when the run has ended. */
+  leave(): void;
+}
 
 export interface Placements {
-  /** Call `leave` when the run has ended. */
-  enter(run: RunId, wanted: Placement | undefined, chosen: ChosenModel): Place & { leave(): void };
+  enter(run: RunId, wanted: Placement | undefined, chosen: ChosenModel): Place;
   /** Runs on the main thread. */
   inline(): number;
 }
@@ -31,9 +35,11 @@ export interface PlacementDeps {
 export function createPlacements(deps: PlacementDeps): Placements {
   let inline = 0;
 
+  const here: Place = { ref: undefined, leave: () => void (inline -= 1) };
+
   function choose(run: RunId, wanted: Placement, chosen: ChosenModel): Place {
-    if (wanted === 'inline' || (wanted === 'auto' && !isMainThreadBusy())) return { kind: 'inline' };
-    if (chosen.ref !== undefined && deps.ownFunctions.length === 0) return { kind: 'thread', ref: chosen.ref };
+    if (wanted === 'inline' || (wanted === 'auto' && !isMainThreadBusy())) return here;
+    if (chosen.ref !== undefined && deps.ownFunctions.length === 0) return { ref: chosen.ref, leave: () => {} };
     if (wanted === 'thread') {
       const reason =
         chosen.ref === undefined
@@ -41,7 +47,7 @@ export function createPlacements(deps: PlacementDeps): Placements {
           : `the engine has its own ${deps.ownFunctions.map((name) => `\`${name}\``).join(' and ')}`;
       deps.logger.warn(`${reason}: the run stays on the main thread`, { run });
     }
-    return { kind: 'inline' };
+    return here;
   }
 
   function isMainThreadBusy(): boolean {
@@ -51,14 +57,8 @@ export function createPlacements(deps: PlacementDeps): Placements {
   return {
     enter(run, wanted, chosen) {
       const place = choose(run, wanted ?? deps.usual ?? 'inline', chosen);
-      const isInline = place.kind === 'inline';
-      if (isInline) inline += 1;
-      return {
-        ...place,
-        leave() {
-          if (isInline) inline -= 1;
-        },
-      };
+      if (place === here) inline += 1;
+      return place;
     },
     inline: () => inline,
   };

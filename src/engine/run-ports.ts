@@ -1,6 +1,6 @@
 import type { RunInbox } from '../actors/run-actor.ts';
-import type { ModelPrice } from '../agent/budget.ts';
-import type { RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { Budget, ModelPrice } from '../agent/budget.ts';
+import type { RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { Handoff, TaskInfo } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
@@ -33,6 +33,11 @@ export interface PreparedRun {
   handoff(): Handoff | undefined;
   /** Told before anyone sees that a session begins or is over: a text that joins a finished one would be lost. */
   onSession(isOpen: boolean): void;
+}
+
+/** The control of a run on the main thread, where its whole budget is. */
+export interface OwnedControl extends RunControl {
+  readonly budget: Budget;
 }
 
 /** What a run asks of its surroundings, as this thread answers it. */

@@ -1,7 +1,7 @@
 import type { ActorRef } from '../actors/actor.ts';
 import { type ActorControl, RunActor, type RunActorDeps, type RunCommand, type RunInbox } from '../actors/run-actor.ts';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
-import type { RunControl, RunSettings } from '../agent/ports.ts';
+import type { RunSettings } from '../agent/ports.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import type { AgentOutcome, CancelMode, Handoff } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
@@ -18,7 +18,7 @@ import type { ResolvedLimits } from './options.ts';
 import { executePrepared } from './run-execution.ts';
 import type { ApproveOptions, DenyOptions, FollowUpOptions, RunHandle, RunHandleState } from './run-handle.ts';
 import { RunLog } from './run-log.ts';
-import type { PreparedRun } from './run-ports.ts';
+import type { OwnedControl, PreparedRun } from './run-ports.ts';
 import type { ActiveRun, RunHost, RunRequest } from './run-request.ts';
 import { openBudget, toRunSettings } from './run-settings.ts';
 
@@ -223,30 +223,42 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     this.approvals.decide(call, decision, hash);
   }
 
-  async execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
-    try {
-      // why: also without a wait not at once, the caller gets its handle before anything happens
-      await (this.#ticket?.turn === undefined
-        ? Promise.resolve()
-        : waitForTurn(actor, inbox, this.#ticket, this.#ticket.turn));
-      this.#state = 'running';
-      this.#budget = openBudget(this.request, this.price, this.#host.deps);
-      const done = await executePrepared(this, new OwnControl(actor, this.#budget), inbox, this.#host.deps);
-      this.#last = done.outcome;
-      this.#resolve(done);
-    } catch (error) {
-      this.#reject(error);
-    } finally {
-      this.#ticket?.leave();
-      this.#end();
-    }
+  execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
+    // why: also without a wait not at once, the caller gets its handle before anything happens
+    const turn =
+      this.#ticket?.turn === undefined ? Promise.resolve() : waitForTurn(actor, inbox, this.#ticket, this.#ticket.turn);
+    return turn
+      .then(() => this.#begin(actor, inbox))
+      .then(
+        (result) => this.#end(result),
+        (error: unknown) => this.#fail(error),
+      );
   }
 
-  #end(): void {
+  #begin(actor: ActorControl, inbox: RunInbox): Promise<RunResult> {
+    this.#state = 'running';
+    const budget = openBudget(this.request, this.price, this.#host.deps);
+    this.#budget = budget;
+    return executePrepared(this, new OwnControl(actor, budget), inbox, this.#host.deps);
+  }
+
+  #end(result: RunResult): void {
+    this.#last = result.outcome;
+    this.#close();
+    this.#resolve(result);
+  }
+
+  #fail(error: unknown): void {
+    this.#close();
+    this.#reject(error);
+  }
+
+  #close(): void {
     this.#state = 'ended';
     this.#canJoin = false;
     this.#activeMs = this.#budget?.usedMs() ?? this.request.earlier?.activeMs ?? 0;
     this.#log.end();
+    this.#ticket?.leave();
     this.#host.onEnded(this);
   }
 
@@ -274,7 +286,7 @@ const actorDeps = { stopMs: 1_000 };
 const ignore = (): void => {};
 const outcomeOf = ({ outcome }: RunResult): AgentOutcome => outcome;
 
-class OwnControl implements RunControl {
+class OwnControl implements OwnedControl {
   readonly signal: AbortSignal;
   readonly budget: Budget;
   readonly #actor: ActorControl;
@@ -289,7 +301,7 @@ class OwnControl implements RunControl {
     return this.#actor.isStopRequested();
   }
 
-  cause(): ReturnType<RunControl['cause']> {
+  cause(): ReturnType<OwnedControl['cause']> {
     return this.#actor.cause();
   }
 }

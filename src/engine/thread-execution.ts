@@ -1,5 +1,5 @@
 import type { RunInbox } from '../actors/run-actor.ts';
-import type { RunControl, ToolAnswer } from '../agent/ports.ts';
+import type { ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentStop } from '../protocol/agent.ts';
 import { EngineError, isEngineError } from '../protocol/error.ts';
@@ -7,7 +7,7 @@ import { addUsage, noUsage, type ToolUseBlock, type Usage, userText } from '../p
 import type { ProviderRef } from '../protocol/model.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { RunJob, RunPorts, RunResult } from '../workers/execute-run.ts';
-import { OwnPorts, type PreparedRun } from './run-ports.ts';
+import { type OwnedControl, OwnPorts, type PreparedRun } from './run-ports.ts';
 import type { RunsDeps } from './run-request.ts';
 
 /** Executes a run in a thread. When the thread ends before the run does, the run ends here with what was seen of it. */
@@ -15,11 +15,12 @@ export async function executeInThread(
   prepared: PreparedRun,
   ref: ProviderRef,
   job: RunJob,
-  control: RunControl,
+  control: OwnedControl,
   inbox: RunInbox,
   deps: RunsDeps,
 ): Promise<RunResult> {
   const { chosen, request } = prepared;
+  const { budget } = control;
   using calls = childSignal(control.signal);
   const ports = new WatchedPorts(new OwnPorts(prepared, calls.signal, inbox, deps));
   try {
@@ -29,12 +30,10 @@ export async function executeInThread(
       provider: chosen.provider,
       ref,
       price: prepared.price,
-      budget: {
-        ...control.budget,
-        add(usage) {
-          control.budget.add(usage);
-          ports.count(usage);
-        },
+      budget,
+      onUsage(usage) {
+        budget.add(usage);
+        ports.count(usage);
       },
       control,
       ports,

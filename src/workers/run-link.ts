@@ -4,7 +4,7 @@ import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
 import type { RunControl, ToolAnswer } from '../agent/ports.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
-import type { ToolUseBlock } from '../protocol/message.ts';
+import type { ToolUseBlock, Usage } from '../protocol/message.ts';
 import type { Provider, ProviderRef } from '../protocol/model.ts';
 import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
 import {
@@ -28,8 +28,10 @@ export interface ThreadRun {
   readonly provider: Provider;
   readonly ref: ProviderRef;
   readonly price: ModelPrice | undefined;
-  /** Counts on this side what the run uses; what is left of it is the run's limit. */
-  readonly budget: Budget;
+  /** Of this side; what is left of it is the run's limit. */
+  readonly budget: Pick<Budget, 'remaining' | 'onExceeded'>;
+  /** Told what the run uses. */
+  onUsage(usage: Usage): void;
   readonly control: RunControl;
   readonly ports: RunPorts;
   /** Takes what sends a cooperative stop and the texts that join. */
@@ -96,7 +98,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
   function receive(report: RunReport): void {
     thread = report.thread;
     if (heardCancel === false) heardCancel = true;
-    for (const usage of report.usage) run.budget.add(usage);
+    for (const usage of report.usage) run.onUsage(usage);
     for (const event of report.events) publish(event);
     for (const { level, message, fields } of report.logs) run.ports.logger[level](message, fields);
     for (const [number, call] of report.calls) void answerCall(number, call);

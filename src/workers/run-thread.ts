@@ -89,7 +89,6 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       isStopRequested: () => isStopRequested,
       cause: () => undefined,
       budget: {
-        ...budget,
         add(usage) {
           budget.add(usage);
           reports.usage(usage);

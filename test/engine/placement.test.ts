@@ -416,7 +416,8 @@ describe('auto', () => {
     const placements = createPlacements({ usual: 'auto', ownFunctions: [], delay, logger: silentLogger });
     const ref = { name: 'drill', kind: 'drill', options: {} };
     const provider = createScriptedProvider({ script: [] });
-    const enter = () => placements.enter('run' as RunId, undefined, { provider, model: '', ref }).kind;
+    const enter = () =>
+      placements.enter('run' as RunId, undefined, { provider, model: '', ref }).ref === undefined ? 'inline' : 'thread';
 
     const before = enter();
     late = autoDelayMs + 1;
