@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { createRpcPeer } from '../../src/transport/rpc-peer.ts';
 import { serveRpc } from '../../src/transport/rpc-server.ts';
+import { createRandom, type Random, randomText } from './random.ts';
 
 export interface FrameFuzzReport {
   /** Calls made; each must get its own answer. */
@@ -79,7 +80,7 @@ export async function fuzzFrames(options: { count: number; seed: number }): Prom
   while (frames < options.count) {
     const batch = Array.from({ length: 64 }, async () => {
       calls += 1;
-      const payload = { call: calls, text: randomText(random) };
+      const payload = { call: calls, text: randomText(random, 40) };
       const read = (result: unknown): string => JSON.stringify(result);
       const answer = await peer.request('echo', payload, { timeoutMs: limitMs, read });
       if (answer !== JSON.stringify(payload)) violations.push(`call ${payload.call} got ${answer.slice(0, 200)}`);
@@ -94,20 +95,6 @@ export async function fuzzFrames(options: { count: number; seed: number }): Prom
   await server.ended.catch((error: unknown) => violations.push(String(error)));
   peer.dispose();
   return { calls, frames, violations };
-}
-
-type Random = () => number;
-
-function createRandom(seed: number): Random {
-  let state = seed % 2_147_483_646 || 1;
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
-}
-
-function randomText(random: Random): string {
-  const alphabet = ['a', 'é', '你', '🚀', '"', '\\', '\n', '\u2028', '\u0000', ' '];
-  return Array.from({ length: Math.floor(random() * 40) }, () => alphabet[Math.floor(random() * alphabet.length)]).join(
-    '',
-  );
 }
 
 // No id of a bad frame can become the id of a call, whatever is flipped: sixteen digits, and no call has more than seven.

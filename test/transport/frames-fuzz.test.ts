@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fuzzFrames } from '../../scripts/fuzz/frames-runs.ts';
 
-test.each([1, 2, 3])('damaged frames between valid ones cost no call its answer, seed %i', async (seed) => {
+test.each([1, 2, 3])('damaged frames between valid ones cost no call its answer (F1), seed %i', async (seed) => {
   const report = await fuzzFrames({ count: 2_000, seed });
 
   expect(report.violations).toEqual([]);
