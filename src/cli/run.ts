@@ -58,7 +58,7 @@ export async function runCommand(io: CliIo, task: string, flags: RunFlags): Prom
   try {
     const outcome = await run.outcome;
     off();
-    if (flags.json !== true) io.out(describeEnd(outcome, performance.now() - startedAt, io));
+    if (flags.json !== true) io.out(describeEnd(outcome, run.used().cost, performance.now() - startedAt, io));
     return report(io, outcome, interrupts.happened);
   } finally {
     io.readerGone.removeEventListener('abort', onReaderGone);
@@ -92,15 +92,16 @@ function toRunOptions(flags: RunFlags): RunOptions {
   };
 }
 
-/** The last line on standard output. */
-function describeEnd(outcome: AgentOutcome, durationMs: number, io: CliIo): string {
+/** The last line on standard output. What the tokens cost is told when a price is known. */
+function describeEnd(outcome: AgentOutcome, cost: number, durationMs: number, io: CliIo): string {
   const style = createStyle(io.hasColors);
   const word = outcome.stop.reason === 'completed' ? style.good('completed') : style.bad(outcome.stop.reason);
-  const { input_tokens: input, output_tokens: output } = outcome.usage;
+  const { input_tokens: input, output_tokens: output, cache_read_tokens: cached } = outcome.usage;
   const facts = [
     count(outcome.steps, 'step'),
     count(outcome.tool_calls, 'tool call'),
-    `${input} tokens in, ${output} out`,
+    `${input} tokens in, ${output} out${cached === 0 ? '' : `, ${cached} read from the cache`}`,
+    ...(cost === 0 ? [] : [`${cost.toFixed(4)} USD`]),
     `${(durationMs / 1000).toFixed(1)} s`,
   ];
   return `\n${word} ${style.faint(`· ${facts.join(' · ')}`)}\n`;

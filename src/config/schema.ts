@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { thinkingLevels } from '../protocol/agent.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
+import { listPrices } from './list-prices.ts';
 
 const text = z.string();
 const texts = z.array(text);
@@ -132,14 +133,7 @@ export const defaultConfig: Config = {
     sandbox: 'off',
   },
   rules: { allow: [], ask: [], deny: [] },
-  // list prices of the model vendors in November 2026; a price of one's own replaces them key by key
-  prices: {
-    'claude-sonnet-5': { input: 2, output: 10, cache_read: 0.2, cache_write: 2.5 },
-    'claude-opus-5': { input: 5, output: 25, cache_read: 0.5, cache_write: 6.25 },
-    'claude-haiku-4-5-20251001': { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25 },
-    'claude-fable-5-1': { input: 10, output: 50, cache_read: 0.25, cache_write: 12.5 },
-    'gpt-5': { input: 1.25, output: 10, cache_read: 0.125, cache_write: 1.25 },
-  },
+  prices: listPrices,
   limits: {
     context_window: 200_000,
     max_tool_output_chars: 100_000,

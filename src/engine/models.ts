@@ -62,7 +62,7 @@ export function createModels(options: EngineOptions, config: Config, deps: Provi
     priceOf: ({ provider, model }) => {
       const info = provider.info();
       const name = model === '' ? info.default_model : model;
-      const price = findPrice([name, toAnthropicModel(name)], options, config);
+      const price = findPrice([`${info.name}/${name}`, name, toAnthropicModel(name)], options, config);
       return price === undefined || info.input_includes_cached !== true
         ? price
         : { ...price, inputIncludesCached: true };

@@ -159,8 +159,8 @@ export interface EngineOptions extends RunLimits {
   /** A pool of run threads shared by several engines (`createRunPool`); whoever made it closes it. */
   readonly runPool?: RunPool;
   /**
-   * USD per million tokens by model id, over those of the configuration and the built-in ones. A cache price left out is the
-   * input price.
+   * USD per million tokens by `provider/model` or model id, over those of the configuration and the built-in ones. A cache
+   * price left out is the input price.
    */
   readonly prices?: { readonly [model: string]: Partial<Omit<ModelPrice, 'inputIncludesCached'>> };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */

@@ -47,6 +47,22 @@ test('a run shows its steps, calls with duration and place, the text and a summa
   expect(out).toMatch(/\ncompleted · 3 steps · 3 tool calls · 30 tokens in, 15 out · \d+\.\d s\n$/);
 });
 
+test('the summary tells what was read from the cache, and what the tokens cost when a price is known', async () => {
+  const usage = { input_tokens: 1_000, output_tokens: 100, cache_read_tokens: 20_000 };
+  const config = scriptedConfig([
+    { text: 'first', tool_calls: [read], usage },
+    { text: 'done', usage },
+  ]);
+  await stage.configure(config);
+  const unpriced = await stage.run(['run', 'look']);
+  await stage.configure(`${config}\n[prices.script]\ninput = 2\noutput = 10\ncache_read = 0.2\n`);
+  const priced = await stage.run(['run', 'look']);
+
+  const tokens = 'completed · 2 steps · 1 tool call · 2000 tokens in, 200 out, 40000 read from the cache';
+  expect(unpriced.out).toMatch(new RegExp(`\n${tokens} · \\d+\\.\\d s\n$`));
+  expect(priced.out).toMatch(new RegExp(`\n${tokens} · 0\\.0140 USD · \\d+\\.\\d s\n$`));
+});
+
 test('with --json each line is one envelope, numbered without a gap, and nothing else is printed', async () => {
   await stage.configure(scriptedConfig([{ text: 'one', tool_calls: [read] }, { text: 'two' }]));
 

@@ -87,6 +87,11 @@ describe('what a run may cost', () => {
       { prices: { m: { output: 45 } }, config: { prices: { m: { input: 5, output: 20 } } } },
       0.05,
     ],
+    [
+      'a price of the model at its provider',
+      { prices: { m: { input: 1 }, 'scripted/m': { input: 10, output: 40 } } },
+      0.05,
+    ],
   ])('is counted by %s', async (_what, options, cost) => {
     await using stage = await openTestEngine([dear, { text: 'never', usage }], { tools: [touch], ...options });
 
