@@ -1,0 +1,25 @@
+// npm run load -- [name…]
+import { messageOf } from '../../src/protocol/error.ts';
+import { loads } from './loads.ts';
+import { createPrintedReport } from './report.ts';
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(loads, name));
+
+if (unknown.length > 0) {
+  process.stderr.write(`unknown: ${unknown.join(' ')}\nusage: npm run load -- [name…]\n`);
+  process.stderr.write(`names: ${Object.keys(loads).join(' ')}\n`);
+  process.exitCode = 2;
+} else {
+  for (const [name, load] of Object.entries(loads)) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
+    const report = createPrintedReport(name, (line) => process.stdout.write(`${line}\n`));
+    try {
+      await load(report);
+    } catch (error) {
+      process.stdout.write(`${name}  FAILED ${messageOf(error)}\n`);
+      process.exitCode = 1;
+    }
+    if (!report.holds) process.exitCode = 1;
+  }
+}
