@@ -24,6 +24,7 @@ import { createModels } from './engine/models.ts';
 import { createPlacements } from './engine/placement.ts';
 import type { RunRequest, StartedRun } from './engine/run-request.ts';
 import { createRuns } from './engine/runs.ts';
+import { openSandboxProbe } from './engine/server-sandbox.ts';
 import { openSetup } from './engine/setup.ts';
 import { createStats, type EngineStats } from './engine/stats.ts';
 import { createEngineTools } from './engine/tools.ts';
@@ -123,7 +124,14 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     logger,
   });
   const secretNames = models.providers.keyVariables();
-  const engineTools = createEngineTools(options, config, { logger, env, secretNames, configDir: setup.configDir });
+  const probe = openSandboxProbe(env);
+  const engineTools = createEngineTools(options, config, {
+    logger,
+    env,
+    secretNames,
+    probe,
+    configDir: setup.configDir,
+  });
   const registry = createContributions({
     bus,
     tools,
@@ -134,7 +142,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   });
   for (const tool of [...engineTools.builtin, ...(options.tools ?? [])]) registry.registerTool(tool);
   await registerAgents(agents, options, root);
-  const hosts = await openHosts(options, setup, { bus, registry, supervisor, clock, logger, env, secretNames });
+  const hosts = await openHosts(options, setup, { bus, registry, supervisor, clock, logger, env, secretNames, probe });
 
   const runs = createRuns({
     bus,

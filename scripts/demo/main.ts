@@ -53,6 +53,7 @@ async function runDemo(io: CliIo, folder: string, model: string | undefined, can
   const startedAt = performance.now();
   const { calls, outcome } = await (async () => {
     await using engine = await openDemoEngine(io, { root, configDir: path.join(folder, 'user'), model });
+    await engine.mcp.ready();
     io.out(describeHelpers(engine));
     const places = watchPlaces(engine);
     const recorded = recordCalls(engine, places);
@@ -110,7 +111,14 @@ async function openDemoEngine(
       manifests.map((name) => readPluginManifest(path.join(plugins, name, 'vibe-plugin.toml'))),
     ),
     mcpServers: [
-      { name: 'everything', command: process.execPath, args: [server, 'stdio'], tools: { eager: ['get-sum'] } },
+      {
+        name: 'everything',
+        command: process.execPath,
+        args: [server, 'stdio'],
+        // a confined server sees its own program's folder only, and this one's packages lie here
+        sandbox: { read: [path.join(here, '..', '..', 'node_modules')] },
+        tools: { eager: ['get-sum'] },
+      },
     ],
   });
 }

@@ -31,24 +31,31 @@ export async function openEngine(
   isTrusted: boolean,
   options: EngineOptions = {},
 ): Promise<Engine> {
-  const slow = setTimeout(() => io.err('Waiting for plugins and servers to start. Ctrl-C stops.\n'), 3_000);
-  try {
-    const engine = await createEngine({
-      root: project.root,
-      ...(project.configDir === undefined ? {} : { configDir: project.configDir }),
-      trust: isTrusted,
-      logger: openLogger(io),
-      env: { ...io.env },
-      ...options,
-    });
-    for (const plugin of engine.plugins.status().filter(({ state }) => state === 'failed')) {
-      const name = toPrintableLine(plugin.name);
-      io.err(`going on without plugin \`${name}\`; try it alone with \`vibe-bus plugins test ${name}\`\n`);
-    }
-    return engine;
-  } finally {
-    clearTimeout(slow);
+  using _notice = sayWhenSlow(io);
+  const engine = await createEngine({
+    root: project.root,
+    ...(project.configDir === undefined ? {} : { configDir: project.configDir }),
+    trust: isTrusted,
+    logger: openLogger(io),
+    env: { ...io.env },
+    ...options,
+  });
+  for (const plugin of engine.plugins.status().filter(({ state }) => state === 'failed')) {
+    const name = toPrintableLine(plugin.name);
+    io.err(`going on without plugin \`${name}\`; try it alone with \`vibe-bus plugins test ${name}\`\n`);
   }
+  return engine;
+}
+
+/** Waits until every server that belongs to the start is connected or has failed, and says so when that takes long. */
+export async function waitForServers(io: CliIo, engine: Engine): Promise<void> {
+  using _notice = sayWhenSlow(io);
+  await engine.mcp.ready();
+}
+
+function sayWhenSlow(io: CliIo): Disposable {
+  const timer = setTimeout(() => io.err('Waiting for plugins and servers to start. Ctrl-C stops.\n'), 3_000);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 /** Opens an engine for a listing, hands it to `work` and closes it, also on Ctrl-C. */

@@ -1,13 +1,14 @@
 import { type ExitCode, exitCodes } from './failure.ts';
 import type { CliIo } from './io.ts';
-import { withEngine } from './open-engine.ts';
+import { waitForServers, withEngine } from './open-engine.ts';
 import { describePlace } from './places.ts';
 import type { CommonOptions } from './program.ts';
 import { toTable } from './table.ts';
 
 /** `vibe-bus tools`: what agents of this project can be offered, and where each runs. */
 export async function listTools(io: CliIo, options: CommonOptions): Promise<ExitCode> {
-  return await withEngine(io, options, (engine) => {
+  return await withEngine(io, options, async (engine) => {
+    await waitForServers(io, engine);
     const tools = engine.tools.list();
     if (options.json === true) {
       const shown = tools.map((tool) => ({

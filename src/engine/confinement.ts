@@ -4,7 +4,7 @@ import type { Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { BashSettings } from '../tools/bash.ts';
 import { toConfinedLine } from '../transport/sandbox.ts';
-import { createSandboxProbe } from '../transport/sandbox-probe.ts';
+import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { toCommandProfile } from '../transport/sandbox-profile.ts';
 
 /**
@@ -13,14 +13,10 @@ import { toCommandProfile } from '../transport/sandbox-profile.ts';
  */
 export function createConfinement(
   security: SecurityConfig,
-  deps: { readonly env: NodeJS.ProcessEnv; readonly logger: Logger },
+  deps: { readonly probe: SandboxProbe; readonly logger: Logger },
 ): Pick<BashSettings, 'confine'> {
   const mode = security.sandbox ?? 'off';
   if (mode === 'off') return {};
-  const env = Object.fromEntries(
-    Object.entries(deps.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  const probe = createSandboxProbe({ platform: process.platform, env });
   let isReported = false;
 
   return {
@@ -33,7 +29,7 @@ export function createConfinement(
         programs: [process.execPath],
         read: security.extra_read_paths ?? [],
       });
-      const found = await probe.check('command', profile);
+      const found = await deps.probe.check('command', profile);
       if (found.isAvailable) return toConfinedLine(found.backend, profile, line);
       const why = `commands cannot be confined here: ${found.detail}`;
       if (mode === 'on') {

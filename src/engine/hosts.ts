@@ -13,8 +13,10 @@ import type { PluginRegistry } from '../plugins/tool-placement.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
 import { processStartTime } from '../store/process-identity.ts';
+import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { openProcessLedger, type ProcessLedger, reapSurvivors } from '../transport/process-ledger.ts';
 import type { EngineOptions } from './options.ts';
+import { openServerSandbox } from './server-sandbox.ts';
 import type { EngineSetup } from './setup.ts';
 
 /** The other processes of an engine: plugins and MCP servers, and the list of them on disk. */
@@ -36,6 +38,8 @@ export interface HostsDeps {
   readonly env: NodeJS.ProcessEnv;
   /** Variables the providers read keys from: no child sees them. */
   readonly secretNames: readonly string[];
+  /** What the system allows for confining programs. */
+  readonly probe: SandboxProbe;
 }
 
 export async function openHosts(options: EngineOptions, setup: EngineSetup, deps: HostsDeps): Promise<Hosts> {
@@ -53,6 +57,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     own: (connection) => ownPluginConnection(supervisor, connection),
     ...(ledger === undefined ? {} : { ledger }),
   });
+  const confinement = openServerSandbox({ probe: deps.probe, configDir, env });
   const mcp = createMcpHost({
     registry,
     publish: bus.publish,
@@ -65,6 +70,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     records: options.mcpServers ?? [],
     ...(ledger === undefined ? {} : { ledger }),
     env,
+    sandbox: confinement.sandbox,
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
     ...(options.onElicitation === undefined ? {} : { onElicitation: options.onElicitation }),
     connect: async (record, connectDeps) => ownMcpConnection(supervisor, await openMcpConnection(record, connectDeps)),
@@ -78,18 +84,13 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
       folders: options.bare === true ? [] : pluginFolders(setup),
       logger,
     });
-    // why: both at once, because either may wait for slow programs; tools of plugins come first all the same, their names
-    // never meet those of servers
-    const starting = mcp.start();
-    try {
-      await plugins.load(declarations);
-    } finally {
-      await starting;
-    }
+    await mcp.start();
+    await plugins.load(declarations);
   }
 
   async function stop(): Promise<void> {
     await Promise.all([plugins.stop(), mcp.stop()]);
+    await confinement.close();
     ledger?.close();
   }
 

@@ -4,6 +4,7 @@ import type { Tool } from '../protocol/tool.ts';
 import { createBuiltinTools } from '../tools/builtin.ts';
 import { checkCommand } from '../tools/shell-policy.ts';
 import { toPooledTool } from '../workers/pooled-tool.ts';
+import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { createToolPool, type ToolPool } from '../workers/tool-pool.ts';
 import { createConfinement } from './confinement.ts';
 import type { EngineOptions } from './options.ts';
@@ -24,6 +25,7 @@ export function createEngineTools(
     readonly logger: Logger;
     readonly env: NodeJS.ProcessEnv;
     readonly secretNames: readonly string[];
+    readonly probe: SandboxProbe;
     /** The user's folder: tools never write there, wherever the workspace lies. */
     readonly configDir: string | undefined;
   },

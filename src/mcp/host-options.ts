@@ -49,11 +49,6 @@ export interface McpHostOptions {
   readonly approvals?: boolean;
   /** Calls of different tenants use different connections; undefined = the shared one. Default: all share one. */
   readonly tenantOf?: (context: ToolContext) => string | undefined;
-  /**
-   * How long `start` waits for servers, in milliseconds; those that are not there by then go on connecting and register
-   * their tools when they are. Default: until each is connected or has failed.
-   */
-  readonly startWaitMs?: number;
   /** Take over changes of the server files while running. Default false. */
   readonly watchFiles?: boolean;
   readonly secret?: ConnectDeps['secret'];
@@ -67,11 +62,13 @@ export interface McpHostOptions {
 /** Servers of all sources behind one door. Every rejection is an EngineError. */
 export interface McpHost {
   /**
-   * Reads the servers and connects those that have tools to register from the start (`tools.eager`, `tools.pinned`), all at
-   * the same time. Settles when each is connected or has failed, or after `startWaitMs`; a server that fails only logs and
-   * publishes.
+   * Reads the servers and begins to connect those that have tools to register from the start (`tools.eager`,
+   * `tools.pinned`), all at the same time. Waits for none of them: their tools join the registry when they are there, and
+   * one that fails logs and publishes it.
    */
   start(): Promise<void>;
+  /** Settles when each of those servers is connected or has failed. @throws the signal's reason */
+  ready(signal?: AbortSignal): Promise<void>;
   servers(): readonly McpServerInfo[];
   /** The tools of a server, connecting it if need be. */
   tools(server: string, options?: ListOptions): Promise<readonly McpToolInfo[]>;

@@ -1,6 +1,6 @@
 import { withFields } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
-import { childSignal, untilAborted } from '../protocol/signal.ts';
+import { untilAborted } from '../protocol/signal.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
 import { createServerTester } from './check.ts';
 import { mcpError } from './errors.ts';
@@ -57,6 +57,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   };
   let watching: Disposable | undefined;
   let applying: Promise<void> = Promise.resolve();
+  let connecting: Promise<void> = Promise.resolve();
   let stopping: Promise<void> | undefined;
 
   async function read(): Promise<ServerList> {
@@ -81,20 +82,36 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     await places.apply(list.entries);
   }
 
-  async function connectEager(): Promise<void> {
+  /** Nobody waits for slow servers unless he asks to (`ready`); each reports for itself, and this never rejects. */
+  function connectEager(): void {
     const eager = places.all().filter((place) => place.shelf.wantsStart());
-    // why: a server that fails has logged and published it; the others must not care
-    await Promise.allSettled(eager.map((place) => place.slot.listTools()));
+    const work = eager.map((place) => place.slot.listTools());
+    connecting = Promise.allSettled([connecting, ...work]).then(() => {});
   }
 
   async function change(source: 'user' | 'project', edit: Parameters<typeof updateServerFile>[1]): Promise<void> {
     const file = files[source];
     if (file === undefined) throw mcpError('config_invalid', 'there is no folder for the configuration of this user');
-    const saved = await updateServerFile(file, edit, { clock, ...(source === 'user' ? { mode: 0o600 } : {}) });
+    let before: readonly string[] = [];
+    const saved = await updateServerFile(
+      file,
+      (servers) => {
+        before = servers.map(({ name }) => name);
+        return edit(servers);
+      },
+      { clock, ...(source === 'user' ? { mode: 0o600 } : {}) },
+    );
     logger.info('mcp.servers.save', { server_count: saved.servers.length });
     await reload();
-    // why: whoever saves does not wait for slow servers; each reports for itself, and this never rejects
-    void connectEager();
+    const kept = new Set(saved.servers.map(({ name }) => name));
+    // why: what a removed server kept must not become that of a new one of its name
+    await Promise.all(before.filter((name) => !kept.has(name)).map(forget));
+    connectEager();
+  }
+
+  async function forget(name: string): Promise<void> {
+    await options.forgetSecrets?.(name);
+    await options.sandbox?.forget(name);
   }
 
   function split(id: string): { place: Place; tool: string } {
@@ -114,8 +131,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
             .catch((error: unknown) => logger.warn('mcp.servers.unreadable', { problem: messageOf(error) }));
         });
       }
-      await waitAtMost(connectEager(), options.startWaitMs);
+      connectEager();
     },
+    ready: (signal) => (signal === undefined ? connecting : untilAborted(connecting, signal)),
     servers: () => places.infos(),
     async tools(server, listOptions) {
       const place = places.get(server);
@@ -165,7 +183,6 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     },
     async remove(source, name) {
       await change(source, (servers) => servers.filter((server) => server.name !== name));
-      await options.forgetSecrets?.(name);
     },
     reload,
     disconnect: (server) => places.get(server).disconnect(),
@@ -182,13 +199,4 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       return stopping;
     },
   };
-}
-
-/** Settles with the work, or after the time when there is one; the work goes on. */
-async function waitAtMost(work: Promise<void>, ms: number | undefined): Promise<void> {
-  if (ms === undefined) return await work;
-  using limit = childSignal(undefined, ms);
-  await untilAborted(work, limit.signal).catch(() => {
-    // why: only the time limit rejects here, and what is late registers itself when it is there
-  });
 }

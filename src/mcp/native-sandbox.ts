@@ -1,9 +1,10 @@
-import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
+import { access, constants, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isSandboxFailure, toConfinedLine } from '../transport/sandbox.ts';
 import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { toServerProfile } from '../transport/sandbox-profile.ts';
 import type { ServerCommand } from './command.ts';
+import { isServerName } from './record.ts';
 import type { Sandbox, SandboxPlan } from './sandbox.ts';
 
 export interface NativeSandboxOptions {
@@ -52,6 +53,9 @@ export function createNativeSandbox(options: NativeSandboxOptions): Sandbox {
   return {
     plan,
     failedToStart: (exit) => isSandboxFailure(exit.exit_code, exit.stderr_tail),
+    async forget(server) {
+      if (isServerName(server)) await rm(path.join(options.scratchRoot, server), { recursive: true, force: true });
+    },
   };
 }
 

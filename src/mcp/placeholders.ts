@@ -22,8 +22,8 @@ const pattern = /\$\$\{|\$\{([^}]*)\}/g;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Fills in the placeholders of `args`, `env`, `headers`, `url` and `cwd` (mcp-host 3.2). One pass: what is filled in is
- * never read again.
+ * Fills in the placeholders of `args`, `env`, `headers`, `url`, `cwd` (mcp-host 3.2) and of the paths of `sandbox`, so that
+ * a server of the user can be shown the workspace. One pass: what is filled in is never read again.
  * @throws EngineError `config`, code `config_invalid`; the message names the variable, never a value
  */
 export async function fillPlaceholders(record: McpServerRecord, values: PlaceholderValues): Promise<FilledRecord> {
@@ -47,6 +47,10 @@ export async function fillPlaceholders(record: McpServerRecord, values: Placehol
       headers,
       ...(record.cwd === undefined ? {} : { cwd: await fill(record.cwd) }),
       ...(url === undefined ? {} : { url }),
+      sandbox: {
+        read: await Promise.all(record.sandbox.read.map(fill)),
+        write: await Promise.all(record.sandbox.write.map(fill)),
+      },
     },
     secrets: [...secrets].filter((value) => value !== ''),
   };

@@ -25,9 +25,14 @@ const duration = z
   .min(1, { error: `must be between 1 and ${maxDurationMs}` })
   .max(maxDurationMs, { error: `must be between 1 and ${maxDurationMs}` });
 const absolute = z.array(
-  z.string({ error: 'must be an absolute path' }).refine((value) => path.isAbsolute(value), 'must be an absolute path'),
+  z.string({ error: 'must be an absolute path' }).refine(isAbsolutePath, 'must be an absolute path'),
   { error: 'must be a list of absolute paths' },
 );
+
+/** The two folders a path may begin with are absolute themselves. */
+function isAbsolutePath(value: string): boolean {
+  return path.isAbsolute(value) || /^\$\{(?:workspaceFolder|userHome)\}(?:$|[/\\])/.test(value);
+}
 
 /** The known fields. Unknown ones are other hosts' and stay in the file untouched, so the object is loose. */
 const schema = z.looseObject({

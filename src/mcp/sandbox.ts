@@ -25,6 +25,8 @@ export interface Sandbox {
   ): Promise<SandboxPlan>;
   /** Whether a confined program ended because the confinement itself failed, before the program ran. */
   failedToStart(exit: { readonly exit_code: number | null; readonly stderr_tail: readonly string[] }): boolean;
+  /** Removes what a server keeps: a later one of its name begins with nothing. */
+  forget(server: string): Promise<void>;
 }
 
 export interface ConfinedCommand {

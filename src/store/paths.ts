@@ -57,6 +57,8 @@ export interface UserPaths {
   readonly mcp: string;
   /** One file per engine process: the programs it started. */
   readonly run: string;
+  /** The folders confined MCP servers may write to, one each. */
+  readonly scratch: string;
 }
 
 export function userPaths(dir: string): UserPaths {
@@ -67,6 +69,7 @@ export function userPaths(dir: string): UserPaths {
     plugins: path.join(dir, 'plugins'),
     mcp: path.join(dir, 'mcp.json'),
     run: path.join(dir, 'run'),
+    scratch: path.join(dir, 'scratch'),
   };
 }
 

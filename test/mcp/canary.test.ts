@@ -105,6 +105,7 @@ test('no log line and no event holds what must never be logged (mcp-host 12.2, P
   onCleanup(() => host.stop());
 
   await host.start();
+  await host.ready();
   await host.call('scripted', 'work', { a: canary('tool-argument') });
   await failureOf(host.call('scripted', 'work', {}));
   const closed = await failureOf(host.call('scripted', 'work', {}));
@@ -143,6 +144,7 @@ test('log lines carry exactly the documented fields (mcp-host 12.2)', async () =
     records: [server.record],
   });
   await host.start();
+  await host.ready();
   await host.stop();
 
   const fieldsOf = (message: string): readonly string[] => Object.keys(logger.find(message)[0] ?? {}).toSorted();

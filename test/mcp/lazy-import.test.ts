@@ -43,6 +43,7 @@ const create = `
   const host = createMcpHost({ registry, publish() {}, logger, clock: systemClock, version: '0', projectRoot: process.cwd(), trusted: true,
     records: [{ name: 's', command: process.execPath, args: ['-e', ''], tools: { eager: EAGER } }] });
   await host.start();
+  await host.ready();
   await host.stop();
 `;
 

@@ -4,7 +4,7 @@ import { connect, createRecordingLogger, failureOf, isAlive, modernScript, scrip
 
 /** Confines by `env`: a real program in front of the real command, so that the path through it is the real one. */
 function sandboxOf(plan: Sandbox['plan'], failedToStart = false): Sandbox {
-  return { plan, failedToStart: () => failedToStart };
+  return { plan, failedToStart: () => failedToStart, forget: async () => {} };
 }
 
 const throughEnv: Sandbox['plan'] = async (command) => ({

@@ -122,6 +122,7 @@ export function scriptedServer(script: Script, more: JsonObject = {}): ScriptedS
       name: 'scripted',
       command: process.execPath,
       args: [path.join(fixtures, 'scripted-server.mjs'), scriptFile, log],
+      sandbox: { read: [fixtures], write: [folder] },
       ...more,
     },
     received,

@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { EngineOptions } from '../../src/engine/options.ts';
+import { createSandboxProbe } from '../../src/transport/sandbox-probe.ts';
+import { toServerProfile } from '../../src/transport/sandbox-profile.ts';
+import { createRecordingLogger, failureOf, modernScript, scriptedServer, tempFolder } from '../mcp/support.ts';
+import { calling, openTestEngine, resultsOf, worker } from './support.ts';
+
+const eager = { tools: { eager: ['*'] } };
+const searchPath = process.env['PATH'] ?? '';
+const trial = toServerProfile({ scratch: os.tmpdir(), home: os.homedir(), programs: [] });
+const probe = createSandboxProbe({ platform: process.platform, env: { PATH: searchPath } });
+const { isAvailable } = await probe.check('server', { ...trial, hidden: [], cwd: '/' });
+
+/** An engine with a user's folder, and what its servers log. */
+async function openEngine(options: EngineOptions) {
+  const logger = createRecordingLogger();
+  const configDir = tempFolder();
+  const opened = await openTestEngine([calling(['mcp__scripted__work']), { text: 'done' }], {
+    logger,
+    configDir,
+    ...options,
+  });
+  return { ...opened, logger, configDir };
+}
+
+describe('the confinement of servers in an engine (mcp-host 13.5)', () => {
+  test.runIf(isAvailable)('a server is confined and starts in its own folder of the user', async () => {
+    const server = scriptedServer(modernScript());
+    await using opened = await openEngine({ mcpServers: [server.record] });
+    const { engine, configDir } = opened;
+
+    await engine.mcp.tools('scripted');
+
+    expect(engine.mcp.servers()).toMatchObject([{ name: 'scripted', state: 'connected', sandbox: 'bwrap' }]);
+    expect(server.received()[0]?.['cwd']).toBe(path.join(configDir, 'scratch', 'scripted'));
+  });
+
+  test.runIf(isAvailable)('without a folder of the user, that of the server ends with the engine', async () => {
+    const server = scriptedServer(modernScript());
+    const opened = await openTestEngine([], { mcpServers: [server.record] });
+
+    await opened.engine.mcp.tools('scripted');
+    const folder = String(server.received()[0]?.['cwd']);
+    expect(existsSync(folder)).toBe(true);
+    await opened.engine.close();
+
+    expect(existsSync(path.dirname(folder))).toBe(false);
+  });
+
+  test('where nothing can confine it runs all the same, with a warning', async () => {
+    const server = scriptedServer(modernScript());
+    await using opened = await openEngine({ mcpServers: [server.record], env: { PATH: tempFolder() } });
+
+    await opened.engine.mcp.tools('scripted');
+
+    expect(opened.engine.mcp.servers()).toMatchObject([{ state: 'connected', sandbox: 'unavailable' }]);
+    expect(opened.logger.find('mcp.sandbox.fallback')).toMatchObject([
+      { server_name: 'scripted', reason: 'backend_missing' },
+    ]);
+  });
+
+  test('VIBE_MCP_SANDBOX=0 switches it off', async () => {
+    const server = scriptedServer(modernScript());
+    await using opened = await openEngine({
+      mcpServers: [server.record],
+      env: { ...process.env, VIBE_MCP_SANDBOX: '0' },
+    });
+
+    await opened.engine.mcp.tools('scripted');
+
+    expect(opened.engine.mcp.servers()).toMatchObject([{ state: 'connected', sandbox: 'off' }]);
+    expect(opened.logger.find('mcp.sandbox.off')).toHaveLength(1);
+  });
+
+  test.each([
+    ['backend missing', { PATH: '/nowhere' }],
+    ['switched off', { PATH: searchPath, VIBE_MCP_SANDBOX: '0' }],
+  ])('a server that requires confinement is refused: %s', async (reason, env) => {
+    const server = scriptedServer(modernScript(), { requires_sandbox: true });
+    await using opened = await openEngine({ mcpServers: [server.record], env });
+
+    expect(await failureOf(opened.engine.mcp.tools('scripted'))).toMatchObject({
+      code: 'sandbox_required',
+      message: `Refused: this server must run sandboxed and the sandbox is ${reason}.`,
+    });
+    expect(server.starts()).toEqual([]);
+  });
+
+  test.runIf(isAvailable)('a removed server leaves nothing to one of its name', async () => {
+    const server = scriptedServer(modernScript());
+    await using opened = await openEngine({ bare: false, root: tempFolder() });
+    const { engine, configDir } = opened;
+    await engine.mcp.save('user', [server.record]);
+    await engine.mcp.tools('scripted');
+    const folder = path.join(configDir, 'scratch');
+    mkdirSync(path.join(folder, 'scripted', 'login'));
+
+    await engine.mcp.remove('user', 'scripted');
+
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('servers and the first step of a run', () => {
+  test('a server that never answers holds up neither the engine nor a run', async () => {
+    const silent = scriptedServer({ 'server/discover': [{ silent: true }] }, eager);
+    await using opened = await openEngine({ mcpServers: [silent.record] });
+
+    const outcome = await opened.engine.run(worker, 'go').outcome;
+
+    expect(outcome.final_text).toBe('done');
+    expect(opened.engine.mcp.servers()).toMatchObject([{ state: 'starting' }]);
+  });
+
+  test('tools of a server join the runs once it is there', async () => {
+    const server = scriptedServer(modernScript(), eager);
+    await using opened = await openEngine({ mcpServers: [server.record] });
+
+    await opened.engine.mcp.ready();
+    await opened.engine.run(worker, 'go').outcome;
+
+    expect(opened.requests[0]?.tools.map(({ name }) => name)).toEqual(['mcp__scripted__work']);
+    expect(resultsOf(opened.requests[1])).toEqual(['done']);
+  });
+});
