@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { messageOf } from '../protocol/error.ts';
 import { toPrintableLine } from '../telemetry/printable.ts';
 import { explainCommand } from '../tools/shell-policy.ts';
@@ -45,7 +46,9 @@ export async function explainShellCommand(io: CliIo, command: string, options: C
   const project = await openProject(io, options);
   const security = (project.isTrusted ? project.loaded.config : project.loaded.restricted).security ?? {};
   const { verdict, findings } = explainCommand(command, {
-    root: project.root,
+    // as the tool itself: `pwd` may have led here through a link
+    root: await realpath(project.root),
+    spelling: project.root,
     network: security.allow_network === true,
     config: security,
   });

@@ -47,10 +47,9 @@ export function createEngineTools(
         ? []
         : createBuiltinTools({
             bash: {
-              checkCommand: (command, { root, cwd, network }) =>
+              checkCommand: (command, { network, ...place }) =>
                 checkCommand(command, {
-                  root,
-                  cwd,
+                  ...place,
                   network: network || security.allow_network === true,
                   config: security,
                 }),

@@ -1,9 +1,11 @@
 import { isEngineError } from '../protocol/error.ts';
 import { errorOutput, okOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
 import { type Child, openChild } from '../transport/child.ts';
-import { type Environment, toChildEnvironment } from '../transport/environment.ts';
+import type { Environment } from '../transport/environment.ts';
+import { toBashEnvironment } from './bash-environment.ts';
 import { openScope } from './containment.ts';
 import { createOutputCollector } from './output-collector.ts';
+import { findPosixShell } from './posix-shell.ts';
 import { endStrays, type Stray } from './stray-processes.ts';
 import { openWorkingFolder } from './write-target.ts';
 
@@ -17,6 +19,8 @@ export interface BashInput {
 export interface CommandPlace {
   /** Canonical workspace root. */
   readonly root: string;
+  /** The workspace as configured. */
+  readonly spelling: string;
   /** Canonical working directory. */
   readonly cwd: string;
   /** Whether the agent may reach the network. */
@@ -60,20 +64,26 @@ export async function runBash(input: BashInput, context: ToolContext, settings: 
     return errorOutput(`Working directory \`${opened.shown}\` is not an existing directory.`);
   }
   await using place = opened;
-  const where = { root: scope.root, cwd: place.folder.real, network: context.permissions.network };
+  const where = {
+    root: scope.root,
+    spelling: scope.configured,
+    cwd: place.folder.real,
+    network: context.permissions.network,
+  };
   const verdict = settings.checkCommand(input.command, where);
-  if (!verdict.allow) {
-    return errorOutput(`Command denied by the security policy: ${verdict.sentence}`, { denied: true });
-  }
+  if (!verdict.allow) return refused(verdict.sentence);
+  const env = toBashEnvironment({ env: settings.env, secretNames: settings.secretNames, cwd: place.folder.real });
+  const shell = findPosixShell(env);
+  if (shell === undefined) return refused(noShell);
   context.signal.throwIfAborted();
   let child: Child;
   try {
-    const line = toShellLine(input.command);
+    const line = toShellLine(shell, input.command);
     const confined = await settings.confine?.(line, where);
     // why: from the handle, so that a directory replaced since it was judged is not entered; a confinement names its own
     const cwd = confined === undefined ? place.folder.self : scope.root;
-    const env = { ...toBashEnvironment(settings), [markerName]: context.call };
-    child = await openChild({ ...(confined ?? line), cwd, env, drainMs });
+    const marked = { ...env, [markerName]: context.call };
+    child = await openChild({ ...(confined ?? line), cwd, env: marked, drainMs });
   } catch (error) {
     if (!isEngineError(error)) throw error;
     return errorOutput(`The command could not be started: ${error.message}.`);
@@ -84,24 +94,19 @@ export async function runBash(input: BashInput, context: ToolContext, settings: 
 
 const markerName = 'VIBE_BASH_CALL';
 
-function toShellLine(command: string): CommandLine {
-  if (process.platform === 'win32') return { program: 'cmd.exe', args: ['/d', '/s', '/C', command] };
-  // One stream for both outputs keeps their order; `--` because a command may begin with a dash.
-  return { program: '/bin/sh', args: ['-c', 'exec "$0" -c -- "$1" 2>&1', '/bin/sh', command] };
+const noShell =
+  'There is no POSIX shell on this machine, and the policy judges commands for such a shell only; install Git for Windows or put an `sh.exe` on the PATH.';
+
+function refused(sentence: string): ToolOutput {
+  return errorOutput(`Command denied by the security policy: ${sentence}`, { denied: true });
 }
 
-/** What a command must not inherit (PL10); compared in upper case. */
-const secretLooking = /KEY|TOKEN|SECRET|PASSWORD/;
-
-/** The environment of commands: the host's without secrets, and git and pagers that never wait for a person. */
-export function toBashEnvironment(settings: Pick<BashSettings, 'env' | 'secretNames'>): Record<string, string> {
-  const entries = Object.entries(settings.env ?? process.env);
-  return toChildEnvironment({
-    policy: 'inherit',
-    host: Object.fromEntries(entries.filter(([name]) => !secretLooking.test(name.toUpperCase()))),
-    declared: { GIT_TERMINAL_PROMPT: '0', GIT_PAGER: 'cat', PAGER: 'cat' },
-    secretNames: settings.secretNames ?? [],
-  });
+/**
+ * One stream for both outputs keeps their order; `--` because a command may begin with a dash. The input is no pipe, which
+ * programs such as `rg` would search in place of the directory.
+ */
+function toShellLine(shell: string, command: string): CommandLine {
+  return { program: shell, args: ['-c', 'exec "$0" -c -- "$1" </dev/null 2>&1', shell, command] };
 }
 
 interface Watch {

@@ -81,14 +81,31 @@ function locateText(path: string, given: string, scope: Scope): Located {
   if (found.problem === 'loop') {
     return { ok: false, output: denied(`path \`${given}\` goes through a loop of symbolic links`) };
   }
-  const plain = showPath(absolute, scope);
+  const plain = showPath(absolute, found.path, scope);
   return { ok: true, place: { shown: quotePath(plain), plain, real: found.path } };
 }
 
-function showPath(absolute: string, scope: Scope): string {
-  const components = componentsBelow(scope.configured, absolute) ?? componentsBelow(scope.root, absolute);
+function showPath(absolute: string, real: string, scope: Scope): string {
+  const components = componentsBelowRoot(absolute, scope) ?? componentsBelow(scope.root, real);
   if (components === undefined) return absolute.split(sep).join('/');
   return components.length === 0 ? '.' : components.join('/');
+}
+
+/**
+ * The names of an absolute path below the workspace, as written; nothing when it lies outside. The workspace may be spelled
+ * as configured, canonically, or through links that lie above it; links below it stay in the names.
+ */
+export function componentsBelowRoot(absolute: string, scope: Scope): readonly string[] | undefined {
+  const known = componentsBelow(scope.configured, absolute) ?? componentsBelow(scope.root, absolute);
+  if (known !== undefined) return known;
+  const spelling = ancestorsOf(absolute).find((path) => canonical(path) === scope.root);
+  return spelling === undefined ? undefined : componentsBelow(spelling, absolute);
+}
+
+/** The path and every directory above it, the top first. */
+function ancestorsOf(absolute: string): readonly string[] {
+  const parent = dirname(absolute);
+  return parent === absolute ? [absolute] : [...ancestorsOf(parent), absolute];
 }
 
 interface Prefix {

@@ -68,7 +68,7 @@ interface FoundCommands {
 function findCommands(line: string, folder: string | undefined, { context }: BeforeToolCall): FoundCommands {
   const commands: (readonly Arg[])[] = folder === undefined ? [] : [[literalArg('cd'), literalArg(folder)]];
   const verdict = checkCommand(line, {
-    root: rootOf(context),
+    ...placeOf(context),
     cwd: folder,
     // why: programs, network and paths are the policy's to judge; here it only has to understand the line
     network: true,
@@ -77,11 +77,12 @@ function findCommands(line: string, folder: string | undefined, { context }: Bef
   return { commands, problem: verdict.allow ? undefined : verdict.sentence };
 }
 
-function rootOf(context: BeforeToolCall['context']): string {
+function placeOf(context: BeforeToolCall['context']): { readonly root: string; readonly spelling?: string } {
   try {
-    return openScope(context).root;
+    const { root, configured } = openScope(context);
+    return { root, spelling: configured };
   } catch {
-    return resolve(context.workspace_root); // a workspace that is not there: no command can run in it
+    return { root: resolve(context.workspace_root) }; // a workspace that is not there: no command can run in it
   }
 }
 

@@ -1,6 +1,6 @@
 import { refuseOutputs } from './shell-outputs.ts';
 import { programName, refuseProgram } from './shell-judge.ts';
-import { resolvePath } from './shell-paths.ts';
+import { resolveIn } from './shell-paths.ts';
 import { noteScript } from './shell-scripts.ts';
 import { ruleFor } from './shell-rules.ts';
 import { deny, elsewhere, type Arg, type Call, type Denial, type Scene } from './shell-types.ts';
@@ -17,7 +17,7 @@ export function judgeCommand(argv: readonly Arg[], scene: Scene): Denial | undef
   // A program named by a path is a file, which the line must not have written itself.
   if (isPath)
     noteScript(
-      scene.directories.map((from) => resolvePath(from, name.text)),
+      scene.directories.map((from) => resolveIn(scene.policy, from, name.text)),
       name.text,
       'a shell',
       scene,

@@ -1,4 +1,4 @@
-import { refuseTarget, resolvePath } from './shell-paths.ts';
+import { refuseTarget, resolveIn } from './shell-paths.ts';
 import { deny, type Call, type Denial } from './shell-types.ts';
 
 /** `cd`, `pushd`: to an exact directory inside the workspace (rule 6). */
@@ -16,7 +16,7 @@ export function refuseChange({ program, args, scene }: Call): Denial | undefined
   }
   const denial = refuseTarget(target, scene, { rule: 'directories', by: program, does: 'enter', exact: true });
   if (denial !== undefined) return denial;
-  scene.move(scene.directories.map((directory) => resolvePath(directory, target.text)));
+  scene.move(scene.directories.map((directory) => resolveIn(scene.policy, directory, target.text)));
   return undefined;
 }
 

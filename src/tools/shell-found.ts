@@ -1,4 +1,4 @@
-import { resolvePath } from './shell-paths.ts';
+import { resolveIn } from './shell-paths.ts';
 import { literalArg, type Arg, type Place, type Scene } from './shell-types.ts';
 
 export interface FindArguments {
@@ -33,7 +33,7 @@ function placeOf(starts: readonly Arg[], expression: readonly Arg[], scene: Scen
   if (paths.some((path) => path.isUnknown || path.isWildcard) || expression.some((arg) => arg.text === '-files0-from'))
     return undefined;
   const roots = paths.flatMap(
-    (path) => path.place?.roots ?? scene.directories.map((from) => resolvePath(from, path.text)),
+    (path) => path.place?.roots ?? scene.directories.map((from) => resolveIn(scene.policy, from, path.text)),
   );
   return { roots, reachesProtected: reachesProtected(expression, roots, scene) };
 }

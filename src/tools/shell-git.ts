@@ -1,7 +1,7 @@
 import { refuseGitConfig, refuseConfigValue } from './shell-git-config.ts';
 import { refusePush } from './shell-git-push.ts';
 import { refuseGitCommand } from './shell-git-commands.ts';
-import { refuseTarget, resolvePath } from './shell-paths.ts';
+import { refuseTarget, resolveIn } from './shell-paths.ts';
 import { deny, type Arg, type Call, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
 
 const globalSwitches = new Set([
@@ -36,7 +36,7 @@ export const refuseGit: ProgramRule = (call) => {
     if (arg.text === '-C') {
       const denial = next === undefined ? undefined : refuseDirectory(next, scene);
       if (denial !== undefined || next === undefined) return denial;
-      scene = { ...scene, directories: scene.directories.map((from) => resolvePath(from, next.text)) };
+      scene = { ...scene, directories: scene.directories.map((from) => resolveIn(scene.policy, from, next.text)) };
       index += 1;
       continue;
     }

@@ -1,4 +1,4 @@
-import { isDevice, isExact, namesBelow, refuseTarget, resolvePath } from './shell-paths.ts';
+import { isDevice, isExact, namesBelow, refuseTarget, resolveIn } from './shell-paths.ts';
 import { refuseProtected } from './path-rules.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
 
@@ -34,11 +34,12 @@ function refuseOutput(value: Arg, { program, scene }: Call): Denial | undefined 
   if (isDevice(value.text) || value.text === '-') return undefined;
   const looksLikePath = /^(?:\/|~|\.\.?(?:\/|$))|\/\.\.(?:\/|$)/.test(value.text);
   const isProtected = scene.directories.some((from) => {
-    const names = namesBelow(scene.policy.root, resolvePath(from, value.text));
+    const names = namesBelow(scene.policy.root, resolveIn(scene.policy, from, value.text));
     return names !== undefined && refuseProtected(names) !== undefined;
   });
   if (!looksLikePath && !isProtected && !value.maySteer) {
-    if (isExact(value)) for (const from of scene.directories) scene.ledger.written.add(resolvePath(from, value.text));
+    if (isExact(value))
+      for (const from of scene.directories) scene.ledger.written.add(resolveIn(scene.policy, from, value.text));
     return undefined;
   }
   if (value.maySteer) {

@@ -26,6 +26,13 @@ export function resolvePath(directory: string, path: string): string {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined;
 }
 
+/** The same for a word of a command; the workspace has one spelling in the result, whichever the word used. */
+export function resolveIn({ root, spelling }: ShellPolicy, directory: string, path: string): string {
+  const resolved = resolvePath(directory, path);
+  const names = spelling === undefined ? undefined : namesBelow(spelling, resolved);
+  return names === undefined ? resolved : [root, ...names].join('/');
+}
+
 /** Names below the root, none for the root itself; nothing when the path lies outside. */
 export function namesBelow(root: string, path: string): readonly string[] | undefined {
   if (path === root) return [];
@@ -72,7 +79,7 @@ export function refuseTarget(arg: Arg, scene: Scene, rules: TargetRules): Denial
 
 function refuseResolved(arg: Arg, directory: string, scene: Scene, rules: TargetRules): Denial | undefined {
   const { root } = scene.policy;
-  const path = resolvePath(directory, arg.text);
+  const path = resolveIn(scene.policy, directory, arg.text);
   const names = namesBelow(root, path);
   if (names === undefined) {
     if (rules.does === 'read' && scene.policy.readable.some((folder) => namesBelow(folder, path) !== undefined)) {

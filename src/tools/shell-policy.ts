@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { judgeCommand } from './shell-command.ts';
 import { blockedPrograms, programName } from './shell-judge.ts';
-import { resolvePath, namesBelow } from './shell-paths.ts';
+import { namesBelow, resolveIn, resolvePath } from './shell-paths.ts';
 import { survey } from './shell-survey.ts';
 import { parseShell, shellLimits } from './shell-syntax.ts';
 import {
@@ -19,6 +19,8 @@ import { walk } from './shell-walk.ts';
 export interface ShellPolicyOptions {
   /** Absolute path of the workspace; it need not exist. */
   readonly root: string;
+  /** Another absolute path of the workspace, one that leads there through links above it. */
+  readonly spelling?: string | undefined;
   /** Whether programs may use the network. */
   readonly network: boolean;
   /** Directory the command starts in, absolute or relative to the root; default: the root. */
@@ -66,7 +68,7 @@ export function explainCommand(command: string, options: ShellPolicyOptions): Sh
 function judge(command: string, options: ShellPolicyOptions): { ledger: Ledger; denial: Denial | undefined } {
   const policy = toPolicy(options);
   const ledger = createLedger();
-  const start = resolvePath(policy.root, options.cwd ?? '.');
+  const start = resolveIn(policy, policy.root, options.cwd ?? '.');
   ledger.directories.add(start);
   const scene: Scene = {
     policy,
@@ -97,12 +99,13 @@ function judge(command: string, options: ShellPolicyOptions): { ledger: Ledger; 
   return { ledger, denial: ledger.findings.find((finding) => finding.denial !== undefined)?.denial };
 }
 
-function toPolicy({ root, network, config }: ShellPolicyOptions): ShellPolicy {
+function toPolicy({ root, spelling, network, config }: ShellPolicyOptions): ShellPolicy {
   const names = (list: readonly string[] | undefined): readonly string[] =>
     (list ?? []).map((name) => programName(name.trim())).filter((name) => name !== '');
   const allowed = names(config?.allowed_commands);
   return {
     root: resolvePath('/', root),
+    spelling: spelling === undefined ? undefined : resolvePath('/', spelling),
     network,
     blocked: new Set([...blockedPrograms, ...names(config?.blocked_commands)]),
     allowed: allowed.length === 0 ? undefined : new Set(allowed),

@@ -1,5 +1,5 @@
 import { programName, refuseProgram } from './shell-judge.ts';
-import { isExact, resolvePath } from './shell-paths.ts';
+import { isExact, resolveIn } from './shell-paths.ts';
 import { deny, type Arg, type Call, type Denial, type Scene } from './shell-types.ts';
 
 export function refuseStandardInput(program: string): Denial {
@@ -14,7 +14,7 @@ export function refuseScriptFile(file: Arg, { program, scene }: Call): Denial | 
   if (!isExact(file) || file.place !== undefined || file.text === '') {
     return deny('shells', `The script \`${file.text}\` for \`${program}\` is not an exact path; name the file.`);
   }
-  const paths = scene.directories.map((directory) => resolvePath(directory, file.text));
+  const paths = scene.directories.map((directory) => resolveIn(scene.policy, directory, file.text));
   if (file.text === '-' || paths.some((path) => /^\/(?:dev|proc)(?:\/|$)/.test(path)))
     return refuseStandardInput(program);
   noteScript(paths, file.text, program, scene);

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { isProtectedFolder, leavesOutProtected, readFind } from './shell-found.ts';
-import { resolvePath } from './shell-paths.ts';
+import { resolveIn } from './shell-paths.ts';
 import { literalArg, unknownArg, type Arg, type Scene } from './shell-types.ts';
 
 /**
@@ -49,7 +49,9 @@ function producedBy(name: string, args: readonly Arg[], scene: Scene): readonly 
   const has = (pattern: RegExp): boolean => args.some((arg) => pattern.test(arg.text));
   const below = (paths: readonly Arg[], skipsHidden: boolean): readonly Arg[] => {
     const from = (paths.length === 0 ? [literalArg('.')] : paths).map((path) => folderOf(path));
-    const roots = from.flatMap((path) => scene.directories.map((directory) => resolvePath(directory, path)));
+    const roots = from.flatMap((path) =>
+      scene.directories.map((directory) => resolveIn(scene.policy, directory, path)),
+    );
     return placed(roots, scene.policy.root, skipsHidden);
   };
   switch (name) {

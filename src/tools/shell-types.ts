@@ -87,6 +87,8 @@ export interface ShellPolicyConfig {
 export interface ShellPolicy {
   /** Absolute, normalised, without a slash at the end. */
   readonly root: string;
+  /** The workspace as it is spelled through a link that lies above it, in the same form. */
+  readonly spelling: string | undefined;
   readonly network: boolean;
   readonly blocked: ReadonlySet<string>;
   /** Nothing: no allowlist. */

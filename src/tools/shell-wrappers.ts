@@ -1,5 +1,5 @@
 import { mayMean, parseOptions, type FoundOption, type ParsedOptions } from './shell-options.ts';
-import { refuseTarget, resolvePath } from './shell-paths.ts';
+import { refuseTarget, resolveIn } from './shell-paths.ts';
 import {
   deny,
   elsewhere,
@@ -115,7 +115,7 @@ function moving(program: string, scene: Scene): Scene {
 }
 
 function enter(directory: Arg, scene: Scene): Scene {
-  return { ...scene, directories: scene.directories.map((from) => resolvePath(from, directory.text)) };
+  return { ...scene, directories: scene.directories.map((from) => resolveIn(scene.policy, from, directory.text)) };
 }
 
 function refuseAssignments(rest: readonly Arg[], program: string, scene: Scene): Denial | undefined {

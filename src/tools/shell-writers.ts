@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { isInsideRoot, refuseTarget, resolvePath, type TargetRules } from './shell-paths.ts';
+import { isInsideRoot, refuseTarget, resolveIn, type TargetRules } from './shell-paths.ts';
 import { refuseMode } from './shell-processes.ts';
 import { mayMean, parseOptions, type OptionGrammar, type ParsedOptions } from './shell-options.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
@@ -195,7 +195,9 @@ function noteCopies(sources: readonly Arg[], destination: Arg | undefined, scene
   if (destination === undefined) return;
   for (const source of sources) {
     for (const directory of scene.directories) {
-      scene.ledger.written.add(resolvePath(resolvePath(directory, destination.text), posix.basename(source.text)));
+      scene.ledger.written.add(
+        resolveIn(scene.policy, resolveIn(scene.policy, directory, destination.text), posix.basename(source.text)),
+      );
     }
   }
 }
@@ -223,7 +225,7 @@ function refuseLinked(target: Arg, place: Arg | undefined, isSymbolic: boolean, 
   const rules: TargetRules = { rule: 'writes', by: 'ln', does: 'write', exact: false };
   // A symbolic link is read from the folder it lies in; the destination may be that folder or a name in it.
   const folders = scene.directories.flatMap((directory) => {
-    const at = place === undefined ? directory : resolvePath(directory, place.text);
+    const at = place === undefined ? directory : resolveIn(scene.policy, directory, place.text);
     return isSymbolic && place !== undefined
       ? [at, posix.dirname(at)].filter((each) => isInsideRoot(scene.policy, each))
       : [directory];

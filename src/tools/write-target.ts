@@ -3,10 +3,10 @@ import { lstatSync, type Stats } from 'node:fs';
 import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ToolOutput } from '../protocol/tool.ts';
-import { codeOf, denied, type Scope } from './containment.ts';
+import { codeOf, componentsBelowRoot, denied, type Scope } from './containment.ts';
 import { type Folder, openFolder, statsOf, type StepProblem } from './folder.ts';
 import { quotePath, toFsPath, unquotePath } from './names.ts';
-import { componentsBelow, isInside, refusePathText, refuseProtected } from './path-rules.ts';
+import { isInside, refusePathText, refuseProtected } from './path-rules.ts';
 
 /** The place of one file to write: its directory held open, so that nothing can slip a link in front of it. */
 export interface WriteTarget extends AsyncDisposable {
@@ -111,7 +111,7 @@ function componentsOf(path: string, scope: Scope): readonly string[] | undefined
     !exists(literal) &&
     exists(resolve(scope.configured, unquoted));
   const absolute = useUnquoted ? resolve(scope.configured, unquoted) : literal;
-  return componentsBelow(scope.configured, absolute) ?? componentsBelow(scope.root, absolute);
+  return componentsBelowRoot(absolute, scope);
 }
 
 function exists(path: string): boolean {

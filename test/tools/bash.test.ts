@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EngineError } from '../../src/protocol/error.ts';
-import { toBashEnvironment } from '../../src/tools/bash.ts';
+import { toBashEnvironment } from '../../src/tools/bash-environment.ts';
+import { checkCommand } from '../../src/tools/shell-policy.ts';
+import { findPosixShell } from '../../src/tools/posix-shell.ts';
 import { createOutputCollector } from '../../src/tools/output-collector.ts';
 import { createWorkspace } from './workspace.ts';
 
@@ -117,7 +119,10 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
       metadata: { denied: true },
     });
     expect(confined.content).toBe('confined\n\nExit code: 0');
-    expect(heard[0]).toEqual(['no', { root: workspace.root, cwd: workspace.root, network: false }]);
+    expect(heard[0]).toEqual([
+      'no',
+      { root: workspace.root, spelling: workspace.root, cwd: workspace.root, network: false },
+    ]);
   });
 
   test('secrets of the host stay with the host', async () => {
@@ -136,8 +141,81 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
 
     expect(content).toContain('KEPT=5');
     expect(content).not.toMatch(/MY_API_KEY|GH_TOKEN|db_password|PROVIDER/);
-    expect(toBashEnvironment({ env })).toMatchObject({ GIT_TERMINAL_PROMPT: '0', GIT_PAGER: 'cat', PAGER: 'cat' });
+    expect(toBashEnvironment({ env, cwd: '/' })).toMatchObject({
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_PAGER: 'cat',
+      PAGER: 'cat',
+    });
   });
+});
+
+describe.skipIf(process.platform === 'win32')('what a shell inherits', () => {
+  /** Runs a command that the policy allows, as a host with these variables would. */
+  async function runWith(command: string, env: Record<string, string>, cwd = '.') {
+    using workspace = createWorkspace();
+    workspace.write('x', 'kept');
+    workspace.write('sub/x', '');
+    workspace.write('elsewhere/sub/deep/x', '');
+    workspace.write('rc', 'echo ran the start file');
+    workspace.write('.bashrc', 'echo ran the start file of a login');
+    const host = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name, value.replaceAll('ROOT', workspace.root)]),
+    );
+    const bash = { checkCommand, env: { PATH: process.env['PATH'], HOME: workspace.root, ...host } };
+    symlinkSync(join(workspace.root, 'sub'), join(workspace.outside, 'door'));
+    writeFileSync(join(workspace.outside, 'x'), 'kept');
+    const { content } = await workspace.call('bash', { command, cwd }, { builtin: { bash } });
+    const files = execFileSync('find', ['.', '-name', 'x'], { cwd: join(workspace.root, '..'), encoding: 'utf8' });
+    return { content, files: files.trim().split('\n').sort() };
+  }
+  const all = ['./repo-evil/x', './repo/elsewhere/sub/deep/x', './repo/sub/x', './repo/x'];
+
+  test.each(['sh', 'bash'])('a search path for `cd` leads %s nowhere else', async (shell) => {
+    const command = `${shell} -c 'cd sub && rm x'`;
+
+    const { files } = await runWith(command, { CDPATH: 'ROOT/elsewhere:ROOT/../repo-evil' });
+
+    expect(files).toEqual(all.filter((file) => file !== './repo/sub/x'));
+  });
+
+  test('a spelling of the directory that leads there by another way is not believed', async () => {
+    const { files } = await runWith('cd .. && rm x', { PWD: 'ROOT/../repo-evil/door' }, 'sub');
+
+    expect(files).toEqual(all.filter((file) => file !== './repo/x'));
+  });
+
+  test.each([
+    ['functions', 'bash -c "id -u"', { 'BASH_FUNC_id%%': '() { echo taken; }' }, /^\d+\n/],
+    ['functions of old shells', 'bash -c "id -u"', { id: '() { echo taken; }' }, /^\d+\n/],
+    ['options', 'bash -c "echo fine"', { SHELLOPTS: 'xtrace', PS4: '$(echo taken >&2)' }, /^fine\n\nExit code: 0$/],
+    ['a start file', 'bash -c "echo fine"', { BASH_ENV: 'ROOT/rc', ENV: 'ROOT/rc' }, /^fine\n\nExit code: 0$/],
+    ['a remote login', 'bash -c "echo fine"', { SSH_CLIENT: '::1 1 22', SHLVL: '0' }, /^fine\n\nExit code: 0$/],
+    ['an input that is a socket', 'sh -c "cat; readlink /proc/self/fd/0"', {}, /^\/dev\/null\n/],
+    ['separators', 'set -- "a b"; printf "%s." $1', { IFS: 'ab' }, /^a\.b\.\n/],
+    ['unmatched names', 'bash -c "echo x*"', { GLOBIGNORE: 'x' }, /^x\n/],
+    ['another reading of options', 'ls -d x -l', { POSIXLY_CORRECT: '1' }, /^-r.*x\n/],
+    ['another shell', 'echo $SHELL', { SHELL: '/usr/bin/fish' }, /^\/bin\/sh\n/],
+    [
+      'another coding of characters',
+      'echo "$LANG.$LC_ALL."',
+      { LANG: 'zh_CN.GBK', LC_ALL: 'en_US.UTF-8' },
+      /^\.en_US\.UTF-8\.\n/,
+    ],
+  ] as const)('%s', async (_what, command, env, expected) => {
+    expect((await runWith(command, env)).content).toMatch(expected);
+  });
+});
+
+test('on Windows the shell is the `sh.exe` of the PATH or of Git; without one no command is judged', () => {
+  using workspace = createWorkspace();
+  const git = workspace.write('Git/cmd/git.exe', '');
+  const shell = workspace.write('Git/bin/sh.exe', '');
+  const folder = join(git, '..');
+
+  expect(findPosixShell({ Path: `${workspace.root};${folder}` }, 'win32')).toBe(shell);
+  expect(findPosixShell({ PATH: `;${join(shell, '..')};${folder}` }, 'win32')).toBe(shell);
+  expect(findPosixShell({ PATH: workspace.root }, 'win32')).toBeUndefined();
+  expect(findPosixShell({}, 'linux')).toBe('/bin/sh');
 });
 
 describe('output of any length', () => {

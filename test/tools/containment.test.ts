@@ -1,7 +1,8 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
+import { checkCommand } from '../../src/tools/shell-policy.ts';
 import { createWorkspace } from './workspace.ts';
 
 const denied = expect.stringMatching(/^Access denied: /);
@@ -178,6 +179,50 @@ describe('writing', () => {
     expect([...contents].filter((content) => content.includes('\tsecret') || content.includes('secret.txt:'))).toEqual(
       [],
     );
+  });
+});
+
+describe('a workspace that a link above it leads to', () => {
+  test('PC1: is meant by that spelling too, for reading, writing, working and in commands; links below it are none', async () => {
+    using workspace = createWorkspace();
+    const door = join(workspace.outside, 'door');
+    symlinkSync(workspace.root, door);
+    workspace.write('real/a.txt', 'old');
+    workspace.link('alias', 'real');
+    workspace.link('again', '.');
+    const path = join(door, 'real/a.txt');
+
+    expect((await workspace.call('read_file', { path })).content).toBe('     1\told');
+    expect((await workspace.call('glob', { pattern: '*.txt', path: join(door, 'real') })).content).toBe('real/a.txt');
+    expect((await workspace.call('write_file', { path, content: 'new' })).content).toBe(
+      'Overwrote `real/a.txt` (3 bytes).',
+    );
+    expect((await workspace.call('bash', { command: 'pwd', cwd: door })).content).toBe(
+      `${workspace.root}\n\nExit code: 0`,
+    );
+    for (const below of ['alias/a.txt', 'again/real/a.txt', '.git/config', '../secret.txt']) {
+      expect((await workspace.call('write_file', { path: join(door, below), content: 'x' })).content).toEqual(denied);
+    }
+    expect(
+      (await workspace.call('write_file', { path: join(workspace.outside, 'new.txt'), content: 'x' })).content,
+    ).toEqual(denied);
+    expect(readFileSync(join(workspace.root, 'real/a.txt'), 'utf8')).toBe('new');
+  });
+
+  test.each([
+    ['rm DOOR/a.txt', true],
+    ['cd DOOR/sub && rm ../a.txt', true],
+    ['echo x > DOOR/sub/out', true],
+    ['cp a.txt DOOR/b.sh && sh b.sh', false],
+    ['rm -r DOOR', false],
+    ['rm DOOR/../a.txt', false],
+    ['rm DOOR-evil/a.txt', false],
+    ['cd DOOR && rm ../a.txt', false],
+    ['touch DOOR/.git/config', false],
+  ])('PC1: the command `%s` is judged by where it leads: %s', (command, allow) => {
+    const place = { root: '/srv/project', spelling: '/home/me/door', network: false };
+
+    expect(checkCommand(command.replaceAll('DOOR', '/home/me/door'), place).allow).toBe(allow);
   });
 });
 
