@@ -14,8 +14,10 @@ import {
   vppMethods,
 } from '../protocol/vpp.ts';
 import type { AgentSpec } from '../protocol/agent.ts';
-import type { Child, ChildExit } from '../transport/child.ts';
+import type { ChildExit } from '../transport/child.ts';
+import type { PipedProgram } from '../transport/memory-child.ts';
 import { createRpcPeer, type RpcPeer } from '../transport/rpc-peer.ts';
+import { settlesWithin } from '../transport/settles-within.ts';
 import type { PluginDeclaration } from './declaration.ts';
 import { listAgents, listTools } from './listing.ts';
 import { createLogIntake, type LogIntake } from './log-intake.ts';
@@ -44,10 +46,11 @@ export interface ConnectionEnd extends ChildExit {
 
 export type ConnectionState = 'ready' | 'dead' | 'stopping' | 'stopped';
 
-/** One child process that speaks VPP, from its handshake to its end. */
+/** One child process (or a plugin in memory) that speaks VPP, from its handshake to its end. */
 export interface PluginConnection {
   readonly name: string;
-  readonly pid: number;
+  /** Absent for one in memory. */
+  readonly pid: number | undefined;
   readonly state: ConnectionState;
   readonly pendingCount: number;
   readonly announced: InitializeResult;
@@ -92,13 +95,13 @@ export async function openConnection(
     elapsed: settings.elapsed,
   });
   const child = await startProcess(declaration, deps, intake.onStderrLine);
-  deps.ledger?.add(child.pid);
+  if (child.pid !== undefined) deps.ledger?.add(child.pid);
   return await greet(createLink(declaration, deps, child, intake), declaration, deps, signal);
 }
 
 /** A process and the two ways of ending with it, before and after the handshake. */
 interface Link {
-  readonly child: Child;
+  readonly child: PipedProgram;
   readonly peer: RpcPeer<ProgressTarget>;
   readonly ended: Promise<ConnectionEnd>;
   readonly state: ConnectionState;
@@ -111,7 +114,12 @@ interface ProgressTarget {
   readonly context: ToolContext;
 }
 
-function createLink(declaration: PluginDeclaration, deps: ConnectionDeps, child: Child, intake: LogIntake): Link {
+function createLink(
+  declaration: PluginDeclaration,
+  deps: ConnectionDeps,
+  child: PipedProgram,
+  intake: LogIntake,
+): Link {
   const { settings, logger } = deps;
   const { timeouts } = settings;
   let isReady = false;
@@ -137,7 +145,7 @@ function createLink(declaration: PluginDeclaration, deps: ConnectionDeps, child:
     peer.fail(toErrorData(exit, stderrTail));
     peer.dispose();
     intake.end();
-    deps.ledger?.remove(child.pid);
+    if (child.pid !== undefined) deps.ledger?.remove(child.pid);
     state = 'stopped';
     return { ...exit, stderrTail, isClean: exit.code === 0 && !outlivedOutput, wasStopped };
   });
@@ -314,16 +322,4 @@ async function greet(
 function toErrorData(exit: ChildExit | undefined, stderrTail: readonly string[]): unknown {
   if (exit === undefined) return undefined;
   return { exit_code: exit.code, signal: exit.signal, stderr_tail: [...stderrTail] };
-}
-
-async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([work.then(() => true as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,4 +1,5 @@
 import type { EnvironmentPolicy } from '../transport/environment.ts';
+import type { ServeStreams } from '../transport/memory-child.ts';
 
 /** Whether a plugin that fails after it was ready is started again. */
 export type RestartPolicy = 'never' | 'on-failure';
@@ -10,6 +11,8 @@ export interface PluginDeclaration {
   readonly name: string;
   /** Program and arguments, verbatim. */
   readonly command: readonly string[];
+  /** In place of a program: speaks VPP over these streams, in this process. For tests (`inMemoryPlugin`). */
+  readonly serve?: ServeStreams | undefined;
   /** Added to what the plugin inherits, literally. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Default: the project root; a relative one starts there. */

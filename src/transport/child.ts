@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { EngineError } from '../protocol/error.ts';
 import { isGroupAlive, signalGroup } from './process-group.ts';
+import { settlesWithin } from './settles-within.ts';
 import { createStderrReader, type StderrLimits } from './stderr.ts';
 import { describeSpawnFailure } from './spawn-failure.ts';
 
@@ -187,18 +188,6 @@ async function sweepGroup(pid: number): Promise<void> {
     signalGroup(pid, 'SIGKILL');
     await delay(waitMs);
     waitMs = Math.min(waitMs * 2, 50);
-  }
-}
-
-async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([work.then(() => true as const), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -52,7 +52,10 @@ export const layers: { readonly [place: string]: Layer } = {
   daemon: { imports: ['protocol', 'bus', 'store', 'mcp', 'telemetry', 'engine.ts', 'engine'] },
   cli: { imports: ['*'] },
   'index.ts': { imports: ['*'] },
-  testing: { imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts'] },
+  testing: {
+    imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts'],
+    typesOf: ['plugins/declaration.ts', 'plugins/server.ts'],
+  },
   'testing.ts': { imports: ['protocol', 'bus', 'agent', 'providers', 'tools', 'actors/actor.ts', 'testing'] },
 };
 

@@ -34,15 +34,18 @@ test('the catalogue of events on the page is the product’s, field by field', a
   expect(catalogue.trim().split('\n')).toEqual(rows);
 });
 
-/** The first TypeScript example of a page, run as its reader would. */
-async function runExample(page: string): Promise<readonly string[]> {
+/** A TypeScript example of a page, counted from 1, run as its reader would. */
+async function runExample(page: string, number = 1): Promise<readonly string[]> {
   const text = await readFile(join(root, page), 'utf8');
-  const example = /^```ts\n([^]*?)^```/m.exec(text)?.[1] ?? '';
+  const example = [...text.matchAll(/^```ts\n([^]*?)^```/gm)][number - 1]?.[1] ?? '';
   const source = (name: string): string => JSON.stringify(pathToFileURL(join(root, 'src', name)).href);
-  const file = join(folder, `${page.replaceAll('/', '-')}.mts`);
+  const file = join(folder, `${page.replaceAll('/', '-')}-${number}.mts`);
   await writeFile(
     file,
-    example.replace("'vibe-bus'", source('index.ts')).replace("'vibe-bus/testing'", source('testing.ts')),
+    example
+      .replace("'vibe-bus'", source('index.ts'))
+      .replace("'vibe-bus/testing'", source('testing.ts'))
+      .replace("'vibe-bus/plugin'", source('plugins/server.ts')),
   );
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', import.meta.resolve('tsx'), file], {
     cwd: folder,
@@ -63,8 +66,12 @@ test('the example of the engine page runs', async () => {
   expect(lines.slice(1)).toEqual(['deployed docs', 'deployed next', 'completed Done.']);
 });
 
-test('the example of the testing guide runs', async () => {
+test('the examples of the testing guide run', async () => {
   expect(await runExample('docs/guides/testing.md')).toEqual([
     'agent_started retrying tool_called tool_returned agent_text agent_finished',
+  ]);
+  expect(await runExample('docs/guides/testing.md', 2)).toEqual([
+    'answered: Hello Ada from host',
+    'refused: The call to `greet` was blocked by a policy hook: greeter: not to Mallory. Do not repeat this call; choose another approach.',
   ]);
 });
