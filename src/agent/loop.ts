@@ -54,6 +54,7 @@ async function takeSteps(session: Session): Promise<AgentStop> {
   for (;;) {
     if (session.isStopped()) return session.cancelled(); // 1
     session.joinSteering();
+    session.joinTools();
     const state = { steps: session.steps, maxSteps: settings.spec.max_steps, convergeAt, isConverged, isWarned };
     const verdict = beforeEstimate(state);
     if (verdict === 'max_steps') return { reason: 'max_steps' }; // 2

@@ -31,10 +31,15 @@ export interface AgentPorts {
   /** Additions to the system prompt, in hook order. @throws EngineError `plugin` */
   augmentPrompt(role: string, task: TaskInfo): Promise<readonly string[]>;
   publish(event: BusEvent): void;
+  /** The tools of the next step when they are others than those of the settings: servers come and go during a run. */
+  offeredTools?(): OfferedTools | undefined;
   /** Texts that joined the run since the last ask (`run.steer`). */
   takeSteering?(): readonly string[];
   readonly clock: Clock;
 }
+
+/** The tools a run is offered, as its loop needs them. */
+export type OfferedTools = Pick<RunSettings, 'tools' | 'toolTokens' | 'mutatingTools'>;
 
 /** The settings of one run, all resolved. */
 export interface RunSettings {

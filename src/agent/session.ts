@@ -15,7 +15,7 @@ import type { BatchOptions } from './batches.ts';
 import { applyCompaction, planCompaction } from './compaction.ts';
 import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
 import { textTokens } from './estimate.ts';
-import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from './ports.ts';
+import type { AgentPorts, OfferedTools, RunControl, RunSettings, ToolAnswer } from './ports.ts';
 import { appendAugmentations, renderSystemPrompt, toPromptVariables } from './prompt.ts';
 import { createRepeatWatch, repeatLimit, type RepeatWatch } from './repeat-watch.ts';
 import { type Retried, withRetries } from './retry.ts';
@@ -51,7 +51,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   handoff: Handoff | undefined;
   readonly #control: RunControl;
   readonly #ports: AgentPorts;
-  readonly #fixedTokens: number;
+  #fixedTokens: number;
+  #offered: OfferedTools;
   /** The request of the step; before the first one without messages. */
   #request: CompletionRequest;
   #usage = noUsage;
@@ -70,6 +71,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     this.transcript = new Transcript(messages);
     this.#control = control;
     this.#ports = ports;
+    this.#offered = settings;
     this.#fixedTokens = textTokens(system) + settings.toolTokens;
     const { spec } = settings;
     const budgetTokens = thinkingBudgets[spec.thinking];
@@ -108,7 +110,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   }
 
   isMutating(tool: string): boolean {
-    return this.settings.mutatingTools.includes(tool);
+    return this.#offered.mutatingTools.includes(tool);
   }
 
   isCancelled(): boolean {
@@ -139,6 +141,15 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
 
   estimate(): number {
     return this.#fixedTokens + this.transcript.tokens();
+  }
+
+  /** The step is offered what its run is offered now. */
+  joinTools(): void {
+    const now = this.#ports.offeredTools?.();
+    if (now === undefined || now.tools === this.#offered.tools) return;
+    this.#fixedTokens += now.toolTokens - this.#offered.toolTokens;
+    this.#offered = now;
+    this.#request = { ...this.#request, tools: now.tools };
   }
 
   /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */

@@ -1,7 +1,8 @@
 import { toolsTokens } from '../agent/estimate.ts';
+import type { OfferedTools } from '../agent/ports.ts';
 import type { AgentSpec, Handoff, ToolSelection } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
-import { type Tool, type ToolSpec, toToolSpec } from '../protocol/tool.ts';
+import { type Tool, toToolSpec } from '../protocol/tool.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { agentTool, bindAgentTool, isAgentTool, type StartChild } from './agent-tool.ts';
 import type { AgentRegistry } from './agents.ts';
@@ -21,13 +22,10 @@ export interface OfferTo {
 }
 
 /** The tools a run is offered, in the forms its parts need. */
-export interface Offer {
+export interface Offer extends OfferedTools {
+  /** What its agent selects of the registry. */
+  readonly selected: readonly Tool[];
   readonly byName: ReadonlyMap<string, Tool>;
-  /** What the model knows of them. */
-  readonly specs: readonly ToolSpec[];
-  readonly tokens: number;
-  /** Names of those whose calls run alone. */
-  readonly mutating: readonly string[];
 }
 
 export interface Offers {
@@ -36,39 +34,47 @@ export interface Offers {
    * @throws EngineError `config` when a delegate is unknown
    */
   make(spec: AgentSpec, run: OfferTo): Offer;
+  /** The same when nothing it was made of has changed, else the offer as it is now. */
+  renew(offer: Offer, spec: AgentSpec, run: OfferTo): Offer;
 }
 
 export function createOffers(deps: OfferDeps): Offers {
   // why: thousands of runs are offered the same tools, and a copy for each would be most of their memory
-  const shared = new Map<string, { readonly tools: readonly Tool[]; readonly offer: Offer }>();
+  const shared = new Map<string, Offer>();
 
   function share(selection: ToolSelection, tools: readonly Tool[]): Offer {
     const key = JSON.stringify(selection);
     const known = shared.get(key);
-    if (known !== undefined && isSame(known.tools, tools)) return known.offer;
-    const offer = toOffer(tools);
+    if (known !== undefined && isSame(known.selected, tools)) return known;
+    const offer = toOffer(tools, tools);
     if (shared.size >= maxShared) shared.clear();
-    shared.set(key, { tools, offer });
+    shared.set(key, offer);
     return offer;
   }
 
+  function makeOf(selected: readonly Tool[], spec: AgentSpec, run: OfferTo): Offer {
+    const { delegates = [], handoffs } = spec;
+    if (delegates.length === 0 && handoffs === undefined && !selected.some(isAgentTool)) {
+      return share(spec.tools, selected);
+    }
+    const own = delegates.map((role) => agentTool(delegateOf(role, spec, deps.agents)));
+    const names = new Set([...own.map((tool) => tool.name), ...(handoffs === undefined ? [] : [handOffName])]);
+    const bound = [...selected.filter((tool) => !names.has(tool.name)), ...own].map((tool) =>
+      isAgentTool(tool)
+        ? bindAgentTool(tool, isMutatingAgent(tool.agent, deps, new Set()), run.depth, run.startChild)
+        : tool,
+    );
+    return toOffer(
+      selected,
+      handoffs === undefined ? bound : [...bound, createHandOffTool(handoffs, deps.agents, run.onHandoff)],
+    );
+  }
+
   return {
-    make(spec, run) {
-      const { delegates = [], handoffs } = spec;
+    make: (spec, run) => makeOf(deps.tools.resolve(spec.tools), spec, run),
+    renew(offer, spec, run) {
       const selected = deps.tools.resolve(spec.tools);
-      if (delegates.length === 0 && handoffs === undefined && !selected.some(isAgentTool)) {
-        return share(spec.tools, selected);
-      }
-      const own = delegates.map((role) => agentTool(delegateOf(role, spec, deps.agents)));
-      const names = new Set([...own.map((tool) => tool.name), ...(handoffs === undefined ? [] : [handOffName])]);
-      const bound = [...selected.filter((tool) => !names.has(tool.name)), ...own].map((tool) =>
-        isAgentTool(tool)
-          ? bindAgentTool(tool, isMutatingAgent(tool.agent, deps, new Set()), run.depth, run.startChild)
-          : tool,
-      );
-      return toOffer(
-        handoffs === undefined ? bound : [...bound, createHandOffTool(handoffs, deps.agents, run.onHandoff)],
-      );
+      return isSame(offer.selected, selected) ? offer : makeOf(selected, spec, run);
     },
   };
 }
@@ -76,12 +82,13 @@ export function createOffers(deps: OfferDeps): Offers {
 /** Selections of tools that are kept. */
 const maxShared = 64;
 
-function toOffer(tools: readonly Tool[]): Offer {
+function toOffer(selected: readonly Tool[], tools: readonly Tool[]): Offer {
   return {
+    selected,
     byName: new Map(tools.map((tool) => [tool.name, tool])),
-    specs: tools.map(toToolSpec),
-    tokens: toolsTokens(tools),
-    mutating: tools.filter((tool) => tool.is_mutating === true).map((tool) => tool.name),
+    tools: tools.map(toToolSpec),
+    toolTokens: toolsTokens(tools),
+    mutatingTools: tools.filter((tool) => tool.is_mutating === true).map((tool) => tool.name),
   };
 }
 

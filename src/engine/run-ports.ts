@@ -1,6 +1,6 @@
 import type { RunInbox } from '../actors/run-actor.ts';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
-import type { RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { OfferedTools, RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { Handoff, TaskInfo } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
@@ -23,6 +23,7 @@ export interface PreparedRun {
   readonly id: RunId;
   readonly request: RunRequest;
   readonly settings: RunSettings;
+  /** As the registry is at this moment. */
   readonly offer: Offer;
   readonly limits: ResolvedLimits;
   readonly chosen: ChosenModel;
@@ -68,6 +69,11 @@ export class OwnPorts implements RunPorts {
     return this.#run.chosen.provider.complete(request);
   }
 
+  offeredTools(): OfferedTools | undefined {
+    const { offer, settings } = this.#run;
+    return offer.tools === settings.tools ? undefined : offer;
+  }
+
   callTool(call: ToolUseBlock): Promise<ToolAnswer> {
     return (this.#callTool ??= createCallTool(this.#run, this.#signal, this.#deps))(call);
   }
@@ -107,7 +113,8 @@ function createCallTool(run: PreparedRun, signal: AbortSignal, deps: RunsDeps): 
       run: settings.run,
       role: spec.role,
       subtask: settings.subtask,
-      tools: run.offer.byName,
+      // why: a call goes by the tools that its step was offered, or by newer ones
+      tools: { get: (name) => run.offer.byName.get(name), keys: () => run.offer.byName.keys() },
       workspaceRoot: settings.workspaceRoot,
       permissions: { ...defaultPermissions, ...deps.permissions, ...options.permissions },
       taskId: options.task === undefined ? undefined : (options.task.id ?? settings.run),

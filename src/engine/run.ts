@@ -13,7 +13,7 @@ import type { RunResult } from '../workers/execute-run.ts';
 import type { Ticket } from './admission.ts';
 import type { ChosenModel } from './chosen-model.ts';
 import { startChildRun } from './child-run.ts';
-import type { Offer } from './offer.ts';
+import type { Offer, OfferTo } from './offer.ts';
 import type { ResolvedLimits } from './options.ts';
 import { executePrepared } from './run-execution.ts';
 import type { ApproveOptions, DenyOptions, FollowUpOptions, RunHandle, RunHandleState } from './run-handle.ts';
@@ -60,6 +60,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   #budget: Budget | undefined;
   #activeMs = 0;
   #offer: Offer | undefined;
+  #offeredAt = 0;
   #settings: RunSettings | undefined;
   #rules: RunRules | undefined;
   #approvals: Approvals | undefined;
@@ -183,11 +184,18 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   }
 
   get offer(): Offer {
-    return (this.#offer ??= this.#host.offers.make(this.request.spec, {
+    const { offers, deps } = this.#host;
+    const revision = deps.tools.revision();
+    if (this.#offer !== undefined && revision === this.#offeredAt) return this.#offer;
+    this.#offeredAt = revision;
+    const to = {
       depth: this.depth,
       startChild: (tool, task, context) => startChildRun(this, tool, task, context, this.#host.start),
       onHandoff: (handoff) => (this.#handoff ??= handoff),
-    }));
+    } satisfies OfferTo;
+    const { spec } = this.request;
+    this.#offer = this.#offer === undefined ? offers.make(spec, to) : offers.renew(this.#offer, spec, to);
+    return this.#offer;
   }
 
   get settings(): RunSettings {

@@ -22,7 +22,10 @@ export async function executeInThread(
   const { chosen, request } = prepared;
   const { budget } = control;
   using calls = childSignal(control.signal);
-  const ports = new WatchedPorts(new OwnPorts(prepared, calls.signal, inbox, deps));
+  let offered = prepared.settings.tools;
+  let tellTools = (): void => {};
+  // why: before the answers of a step, so that the next one is offered what there is then
+  const ports = new WatchedPorts(new OwnPorts(prepared, calls.signal, inbox, deps), () => tellTools());
   try {
     return await deps.runPool.execute({
       job,
@@ -38,6 +41,13 @@ export async function executeInThread(
       control,
       ports,
       onControl(send) {
+        tellTools = () => {
+          const { tools, toolTokens, mutatingTools } = prepared.offer;
+          if (tools === offered) return;
+          offered = tools;
+          send({ control: 'tools', offered: { tools, toolTokens, mutatingTools } });
+        };
+        tellTools();
         for (const text of inbox.takeSteering()) send({ control: 'steer', text });
         inbox.listen({
           steer: (text) => send({ control: 'steer', text }),
@@ -68,8 +78,10 @@ class WatchedPorts implements RunPorts {
   usage = noUsage;
   readonly #ports: RunPorts;
   readonly #running = new Set<Promise<ToolAnswer>>();
+  readonly #onAnswer: () => void;
 
-  constructor(ports: RunPorts) {
+  constructor(ports: RunPorts, onAnswer: () => void) {
+    this.#onAnswer = onAnswer;
     this.logger = ports.logger;
     this.clock = ports.clock;
     this.#ports = ports;
@@ -88,7 +100,9 @@ class WatchedPorts implements RunPorts {
     const answer = this.#ports.callTool(call);
     this.#running.add(answer);
     try {
-      return await answer;
+      const given = await answer;
+      this.#onAnswer();
+      return given;
     } finally {
       this.#running.delete(answer);
     }

@@ -34,7 +34,7 @@ export interface DispatchDeps {
 /** What the calls of one run have in common. */
 export interface DispatchSettings extends CallGateSettings {
   /** The offered tools by name, in offer order. */
-  readonly tools: ReadonlyMap<string, Tool>;
+  readonly tools: Pick<ReadonlyMap<string, Tool>, 'get' | 'keys'>;
   readonly workspaceRoot: string;
   readonly permissions: Permissions;
   readonly taskId?: string | undefined;

@@ -10,6 +10,8 @@ export interface ToolRegistry {
   remove(name: string, owner?: string): void;
   get(name: string): Tool | undefined;
   list(): readonly Tool[];
+  /** Another number after every change. */
+  revision(): number;
   /** The tools a selection stands for, in registry order; unknown names are dropped. */
   resolve(selection: ToolSelection): readonly Tool[];
 }
@@ -25,17 +27,22 @@ const readOnlyNames: ReadonlySet<string> = new Set([
 
 export function createToolRegistry(): ToolRegistry {
   const tools = new Map<string, Tool>();
+  let revision = 0;
   return {
     register(tool) {
       if (tool.name.trim() === '') throw new EngineError('config', 'a tool needs a name');
       const replaced = tools.get(tool.name);
       tools.set(tool.name, tool);
+      revision += 1;
       return { replaced };
     },
     remove(name, owner) {
       const tool = tools.get(name);
-      if (tool !== undefined && (owner === undefined || tool.owner === owner)) tools.delete(name);
+      if (tool === undefined || (owner !== undefined && tool.owner !== owner)) return;
+      tools.delete(name);
+      revision += 1;
     },
+    revision: () => revision,
     get: (name) => tools.get(name),
     list: () => [...tools.values()],
     resolve: (selection) => [...tools.values()].filter((tool) => isSelected(selection, tool.name)),

@@ -1,7 +1,7 @@
 import { type ContinuationPolicy, runWithContinuation } from '../agent/continuation.ts';
 import { runAgent } from '../agent/loop.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { AgentPorts, OfferedTools, RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
 import { runStructured } from '../agent/structured.ts';
 import { resumeMessages } from '../agent/transcript.ts';
 import type { BusEvent } from '../bus/events.ts';
@@ -153,6 +153,10 @@ class Sessions implements AgentPorts {
 
   publish(event: BusEvent): void {
     this.#ports.publish(event);
+  }
+
+  offeredTools(): OfferedTools | undefined {
+    return this.#ports.offeredTools?.();
   }
 
   takeSteering(): readonly string[] {

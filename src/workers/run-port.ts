@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { BudgetLimits, BudgetStop, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { ToolAnswer } from '../agent/ports.ts';
+import type { OfferedTools, ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { CancelMode, TaskInfo } from '../protocol/agent.ts';
 import type { LogFields, LogLevel } from '../protocol/deps.ts';
@@ -51,6 +51,8 @@ export interface RunPort {
 export type RunControlMessage =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
   | { readonly control: 'steer'; readonly text: string }
+  /** The run is offered other tools from its next step on. */
+  | { readonly control: 'tools'; readonly offered: OfferedTools }
   /** A budget the run shares with others is used up. */
   | { readonly control: 'spent'; readonly stop: BudgetStop }
   /** To the tool calls with these numbers. */

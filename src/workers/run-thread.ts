@@ -1,7 +1,7 @@
 import { releaseProxy, type Remote, wrap } from 'comlink';
 import { threadId } from 'node:worker_threads';
 import { type BudgetStop, createBudget } from '../agent/budget.ts';
-import type { RunControl } from '../agent/ports.ts';
+import type { OfferedTools, RunControl } from '../agent/ports.ts';
 import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
 import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import { systemClock } from '../protocol/signal.ts';
@@ -53,12 +53,14 @@ export async function executeInThread(thread: RunThreadJob): Promise<RunThreadRe
 interface Inbox {
   readonly control: RunControl;
   takeSteering(): readonly string[];
+  offeredTools(): OfferedTools | undefined;
   receive(message: RunControlMessage): void;
 }
 
 function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
   const cancel = new AbortController();
   const steering: string[] = [];
+  let offered: OfferedTools | undefined;
   const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
   let isStopRequested = false;
   let spent: BudgetStop | undefined;
@@ -67,6 +69,9 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
     switch (message.control) {
       case 'steer':
         steering.push(message.text);
+        return;
+      case 'tools':
+        offered = message.offered;
         return;
       case 'spent':
         spent ??= message.stop;
@@ -97,6 +102,7 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       },
     },
     takeSteering: () => steering.splice(0),
+    offeredTools: () => offered,
     receive,
   };
 }
@@ -128,6 +134,7 @@ function toPorts(
     checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
     publish: (event) => reports.event(event),
     takeSteering: inbox.takeSteering,
+    offeredTools: inbox.offeredTools,
     clock: systemClock,
     logger: reports.logger,
   };

@@ -6,7 +6,7 @@ import type { EngineOptions } from '../../src/engine/options.ts';
 import { createSandboxProbe } from '../../src/transport/sandbox-probe.ts';
 import { toServerProfile } from '../../src/transport/sandbox-profile.ts';
 import { createRecordingLogger, failureOf, modernScript, scriptedServer, tempFolder } from '../mcp/support.ts';
-import { calling, openTestEngine, resultsOf, worker } from './support.ts';
+import { calling, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
 
 const eager = { tools: { eager: ['*'] } };
 const searchPath = process.env['PATH'] ?? '';
@@ -124,5 +124,47 @@ describe('servers and the first step of a run', () => {
 
     expect(opened.requests[0]?.tools.map(({ name }) => name)).toEqual(['mcp__scripted__work']);
     expect(resultsOf(opened.requests[1])).toEqual(['done']);
+  });
+});
+
+describe.each(['inline', 'thread'] as const)('tools that come and go during a run (%s)', (placement) => {
+  test('each step is offered what the registry holds then', async () => {
+    const late = toolNamed('late', () => 'came late');
+    const swap = toolNamed('swap', () => {
+      stage.engine.tools.register({ ...late, is_mutating: true });
+      stage.engine.tools.remove('swap');
+      return 'swapped';
+    });
+    await using stage = await openTestEngine([calling(['swap']), calling(['late'], ['swap']), { text: 'done' }], {
+      placement,
+      tools: [swap],
+    });
+
+    await stage.engine.run(worker, 'go').outcome;
+
+    const [first, second, third] = stage.requests;
+    expect(first?.tools.map(({ name }) => name)).toEqual(['swap']);
+    expect(second?.tools.map(({ name }) => name)).toEqual(['late']);
+    expect(resultsOf(third)).toEqual(['came late', 'Unknown tool `swap`. Available tools: late.']);
+  });
+
+  test('a server that becomes ready while a run waits is offered to its next step', async () => {
+    const server = scriptedServer(modernScript(), eager);
+    const wait = toolNamed('wait', async () => {
+      await stage.engine.mcp.ready();
+      return 'ready';
+    });
+    await using stage = await openTestEngine([calling(['wait']), calling(['mcp__scripted__work']), { text: 'done' }], {
+      placement,
+      tools: [wait],
+      mcpServers: [server.record],
+    });
+
+    const outcome = await stage.engine.run(worker, 'go').outcome;
+
+    expect(outcome.final_text).toBe('done');
+    expect(stage.requests[0]?.tools.map(({ name }) => name)).toEqual(['wait']);
+    expect(stage.requests[1]?.tools.map(({ name }) => name)).toEqual(['wait', 'mcp__scripted__work']);
+    expect(resultsOf(stage.requests[2])).toEqual(['done']);
   });
 });

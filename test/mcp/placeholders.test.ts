@@ -65,6 +65,15 @@ describe('placeholders (mcp-host 3.2)', () => {
     expect(filled.secrets.toSorted()).toEqual(['plain', 's3cret', 't0ken']);
   });
 
+  test('paths of the sandbox are filled in', async () => {
+    const sandbox = { read: ['${userHome}/data'], write: ['${workspaceFolder}'] };
+    const record = requireServerRecord({ name: 's', command: 'x', sandbox });
+
+    const filled = await fillPlaceholders(record, values);
+
+    expect(filled.record.sandbox).toEqual({ read: ['/home/me/data'], write: ['/srv/space'] });
+  });
+
   test('a filled address is judged like a written one', async () => {
     const record = requireServerRecord({ name: 's', url: '${BASE:-http://example.org}/mcp' });
 

@@ -59,6 +59,8 @@ describe('what a record must say', () => {
     [{ ...base, timeouts: { call_ms: 1.5 } }, 'timeouts.call_ms must be a whole number'],
     [{ ...base, timeouts: { calls: 5 } }, 'timeouts holds an unknown name'],
     [{ ...base, sandbox: { read: ['relative'] } }, 'sandbox.read.0 must be an absolute path'],
+    [{ ...base, sandbox: { read: ['${HOME}/x'] } }, 'sandbox.read.0 must be an absolute path'],
+    [{ ...base, sandbox: { write: ['${workspaceFolderX}'] } }, 'sandbox.write.0 must be an absolute path'],
     [{ ...base, protocol: 'future' }, 'protocol must be auto, modern or legacy'],
     [{ ...base, oauth: { client_secret: 'x' } }, 'oauth.client_secret must not be in the file'],
     ['text', 'record must be an object'],
@@ -112,6 +114,12 @@ describe('what a record may say', () => {
 
   test('an address with a placeholder is judged when it is filled in', () => {
     expect(recordOf({ name: 'web', url: '${BASE}/mcp' }).url).toBe('${BASE}/mcp');
+  });
+
+  test('a path of the sandbox may begin with the workspace or the home folder', () => {
+    const sandbox = { read: ['${userHome}', '/srv'], write: ['${workspaceFolder}/out'] };
+
+    expect(recordOf({ ...base, sandbox }).sandbox).toEqual(sandbox);
   });
 
   test('unknown fields of other hosts are no error', () => {
