@@ -51,6 +51,8 @@ export const toolThreadFlags = {
   begun: 1,
   /** Grows while a call shows signs of life. */
   beats: 2,
+  /** Grows with each command; a thread between two calls waits on it. */
+  posted: 3,
 } as const;
 
-export const toolThreadFlagCount = 3;
+export const toolThreadFlagCount = 4;

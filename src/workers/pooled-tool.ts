@@ -41,14 +41,19 @@ export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
       };
       const value = worker.spread === undefined ? runOn(input) : worker.spread(runOn, input, pool.maxThreads);
       const output = await toResult(value);
-      return { ...output, metadata: { ...output.metadata, thread } };
+      const { content, is_error, metadata } = output;
+      return { content, is_error, metadata: metadata === undefined ? { thread } : { ...metadata, thread } };
     },
   };
 }
 
+type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
+
 function toTask(tool: string, worker: ToolWorker, input: unknown, context: ToolContext): ToolTask {
   const { module, export: name } = worker;
-  return { module, ...(name === undefined ? {} : { export: name }), tool, input, context: toData(context) };
+  const task: Writable<ToolTask> = { module, tool, input, context: toData(context) };
+  if (name !== undefined) task.export = name;
+  return task;
 }
 
 async function toResult(value: Promise<unknown>): Promise<ToolOutput> {
@@ -71,14 +76,11 @@ function toSafeOutput(value: unknown): ToolOutput {
 
 function toData(context: ToolContext): ToolContextData {
   const { workspace_root, permissions, task_id, agent, call, run } = context;
-  return {
-    workspace_root,
-    permissions,
-    ...(task_id === undefined ? {} : { task_id }),
-    agent,
-    call,
-    ...(run === undefined ? {} : { run }),
-  };
+  // why: not by spreading, after which each further key costs V8 more than the rest of the task
+  const data: Writable<ToolContextData> = { workspace_root, permissions, agent, call };
+  if (task_id !== undefined) data.task_id = task_id;
+  if (run !== undefined) data.run = run;
+  return data;
 }
 
 /** An error with the name, message and fields it had on its thread. */

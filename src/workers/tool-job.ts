@@ -19,115 +19,131 @@ export interface ToolRunOptions {
   onStarted?: ((thread: number) => void) | undefined;
 }
 
-/** One call in the pool, from its arrival to its single end. */
-export interface ToolJob {
-  readonly id: number;
-  readonly task: ToolTask;
-  readonly options: ToolRunOptions;
-  /** Threads that ended before they began it. */
-  attempts: number;
-  readonly isSettled: boolean;
-  /** Begins to watch over the call on its thread. */
-  start(thread: ToolThreadHost): void;
-  /** Its thread ended before the call began. @returns whether it waits for another one; else it is over */
-  returnToQueue(): boolean;
-  settle(result: ToolTaskResult): void;
-  /** Ends the call at once; a running one by asking it first. */
-  abort(reason: unknown): void;
-}
-
 export interface ToolJobDeps {
   readonly graceMs: number;
-  readonly resolve: (result: ToolTaskResult) => void;
-  readonly reject: (reason: unknown) => void;
   /** The call is over; `kill` when its thread is still busy with it. */
   onSettled(job: ToolJob, kill: boolean): void;
 }
 
-export function createToolJob(id: number, task: ToolTask, options: ToolRunOptions, deps: ToolJobDeps): ToolJob {
-  let thread: ToolThreadHost | undefined;
-  let isSettled = false;
-  let limitTimer: NodeJS.Timeout | undefined;
-  let graceTimer: NodeJS.Timeout | undefined;
-  let stallTimer: NodeJS.Timeout | undefined;
+/** How a call ends: with a result, or by rejecting with the reason of its signal. */
+type End = { readonly result: ToolTaskResult } | { readonly reason: unknown };
+
+/**
+ * One call in the pool, from its arrival to its single end.
+ *
+ * A class that listens by itself, because a pool makes one for each call: no closures.
+ */
+export class ToolJob {
+  readonly id: number;
+  readonly task: ToolTask;
+  readonly options: ToolRunOptions;
+  /** Settles with the call's result; rejects only with the signal's reason. */
+  readonly outcome: Promise<ToolTaskResult>;
+  /** Threads that ended before they began it. */
+  attempts = 0;
+  readonly #deps: ToolJobDeps;
+  #resolve!: (result: ToolTaskResult) => void;
+  #reject!: (reason: unknown) => void;
+  #thread: ToolThreadHost | undefined;
+  #isSettled = false;
+  #limitTimer: NodeJS.Timeout | undefined;
+  #graceTimer: NodeJS.Timeout | undefined;
+  #stallTimer: NodeJS.Timeout | undefined;
   /** Set when the call was told to end: how it ends unless it ends by itself in time. */
-  let ending: (() => void) | undefined;
+  #ending: End | undefined;
 
-  const onAbort = (): void => job.abort(options.signal?.reason);
-
-  function stopTimers(): void {
-    clearTimeout(limitTimer);
-    clearTimeout(graceTimer);
-    clearInterval(stallTimer);
+  constructor(id: number, task: ToolTask, options: ToolRunOptions, deps: ToolJobDeps) {
+    this.id = id;
+    this.task = task;
+    this.options = options;
+    this.#deps = deps;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    options.signal?.addEventListener('abort', this, { once: true });
   }
 
-  function finish(kill: boolean, settle: () => void): void {
-    if (isSettled) return;
-    isSettled = true;
-    stopTimers();
-    options.signal?.removeEventListener('abort', onAbort);
-    settle();
-    deps.onSettled(job, kill);
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
-  /** Asks the call to end and ends its thread when it does not. */
-  function tellToEnd(on: ToolThreadHost, reason: string, end: () => void): void {
-    if (ending !== undefined) return;
-    ending = end;
-    on.cancel(id, reason);
-    graceTimer = setTimeout(() => finish(true, end), options.graceMs ?? deps.graceMs);
+  /** Where it runs or ran; absent while it waits. */
+  get thread(): ToolThreadHost | undefined {
+    return this.#thread;
   }
 
-  function watchForStall(on: ToolThreadHost, stall: NonNullable<ToolWorker['stall']>): void {
+  /** Begins to watch over the call on its thread. */
+  start(thread: ToolThreadHost): void {
+    this.#thread = thread;
+    const { timeoutMs = 0, stall } = this.options;
+    if (timeoutMs > 0) this.#limit(thread, timeoutMs);
+    if (stall !== undefined) this.#watchForStall(thread, stall);
+    this.options.onStarted?.(thread.id);
+  }
+
+  /** Its thread ended before the call began. @returns whether it waits for another one; else it is over */
+  returnToQueue(): boolean {
+    this.#stopTimers();
+    this.#thread = undefined;
+    if (this.#ending !== undefined) this.#finish(false, this.#ending);
+    return !this.#isSettled;
+  }
+
+  settle(result: ToolTaskResult): void {
+    const isAborted = !result.ok && 'error' in result && result.error.name === 'AbortError';
+    this.#finish(false, isAborted ? (this.#ending ?? { result }) : { result });
+  }
+
+  /** The signal aborted: ends the call at once; a running one by asking it first. */
+  handleEvent(): void {
+    const end = { reason: this.options.signal?.reason as unknown };
+    if (this.#thread === undefined) this.#finish(false, end);
+    else this.#tellToEnd(this.#thread, 'the call was cancelled', end);
+  }
+
+  #limit(thread: ToolThreadHost, timeoutMs: number): void {
+    const message = `timed out after ${timeoutMs} ms and was stopped`;
+    const error = toWireError(new EngineError('tool', message, { code: 'timeout' }));
+    const end = { result: { ok: false, error } } as const;
+    this.#limitTimer = setTimeout(() => this.#tellToEnd(thread, message, end), Math.min(timeoutMs, maxTimerMs));
+  }
+
+  #watchForStall(thread: ToolThreadHost, stall: NonNullable<ToolWorker['stall']>): void {
     const checks = 10;
-    let seen = on.beats();
+    let seen = thread.beats();
     let silent = 0;
-    stallTimer = setInterval(() => {
-      const beats = on.beats();
+    this.#stallTimer = setInterval(() => {
+      const beats = thread.beats();
       silent = beats === seen ? silent + 1 : 0;
       seen = beats;
       if (silent < checks) return;
       const error = toWireError(new EngineError('tool', stall.content, { code: 'timeout', data: stalled }));
-      finish(true, () => deps.resolve({ ok: false, error }));
+      this.#finish(true, { result: { ok: false, error } });
     }, stall.after_ms / checks);
   }
 
-  const job: ToolJob = {
-    id,
-    task,
-    options,
-    attempts: 0,
-    get isSettled() {
-      return isSettled;
-    },
-    start(on) {
-      thread = on;
-      const { timeoutMs = 0, stall } = options;
-      if (timeoutMs > 0) {
-        const message = `timed out after ${timeoutMs} ms and was stopped`;
-        const error = toWireError(new EngineError('tool', message, { code: 'timeout' }));
-        const end = (): void => deps.resolve({ ok: false, error });
-        limitTimer = setTimeout(() => tellToEnd(on, message, end), Math.min(timeoutMs, maxTimerMs));
-      }
-      if (stall !== undefined) watchForStall(on, stall);
-      options.onStarted?.(on.id);
-    },
-    returnToQueue() {
-      stopTimers();
-      thread = undefined;
-      if (ending !== undefined) finish(false, ending);
-      return !isSettled;
-    },
-    settle(result) {
-      const isAborted = ending !== undefined && !result.ok && 'error' in result && result.error.name === 'AbortError';
-      finish(false, isAborted && ending !== undefined ? ending : () => deps.resolve(result));
-    },
-    abort(reason) {
-      const end = (): void => deps.reject(reason);
-      if (thread === undefined) finish(false, end);
-      else tellToEnd(thread, 'the call was cancelled', end);
-    },
-  };
-  options.signal?.addEventListener('abort', onAbort, { once: true });
-  return job;
+  /** Asks the call to end and ends its thread when it does not. */
+  #tellToEnd(thread: ToolThreadHost, reason: string, end: End): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = end;
+    thread.cancel(this.id, reason);
+    this.#graceTimer = setTimeout(() => this.#finish(true, end), this.options.graceMs ?? this.#deps.graceMs);
+  }
+
+  #finish(kill: boolean, end: End): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#stopTimers();
+    this.options.signal?.removeEventListener('abort', this);
+    if ('result' in end) this.#resolve(end.result);
+    else this.#reject(end.reason);
+    this.#deps.onSettled(this, kill);
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#limitTimer);
+    clearTimeout(this.#graceTimer);
+    clearInterval(this.#stallTimer);
+  }
 }

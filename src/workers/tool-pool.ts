@@ -5,7 +5,7 @@ import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolTask, ToolTaskResult, ToolThreadReport } from '../protocol/thread.ts';
 import { workerEntry, type WorkerEntry } from './entry.ts';
 import { createFairQueue } from './fair-queue.ts';
-import { createToolJob, type ToolJob, type ToolRunOptions } from './tool-job.ts';
+import { ToolJob, type ToolRunOptions } from './tool-job.ts';
 import { startToolThread, type ToolThreadHost } from './tool-thread-host.ts';
 
 export interface ToolPoolOptions {
@@ -22,7 +22,7 @@ export interface ToolPoolOptions {
   readonly maxQueue?: number | undefined;
   /** Heap of one thread in MiB. Default 256. */
   readonly heapMb?: number | undefined;
-  /** A thread is replaced after this many calls. Default 10 000. */
+  /** A thread is replaced after this many calls. Default 100 000. */
   readonly callsPerThread?: number | undefined;
   /** The worker file. Default: this package's. */
   readonly entry?: WorkerEntry | undefined;
@@ -81,11 +81,12 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     logger,
   };
   const queue = createFairQueue<ToolJob>();
-  const threads = new Set<Thread>();
+  const threads = new Map<ToolThreadHost, Thread>();
   /** Last one idle is taken first, so that surplus threads get old enough to end. */
   const idle: Thread[] = [];
-  const running = new Map<number, Thread>();
+  const deps = { graceMs: options.graceMs ?? 1_000, onSettled };
   let lastId = 0;
+  let busy = 0;
   let completed = 0;
   let lost = 0;
   let started = 0;
@@ -112,7 +113,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     if (closing !== undefined || retryTimer !== undefined) return;
     let coming = 0;
     let living = 0;
-    for (const { state } of threads) {
+    for (const { state } of threads.values()) {
       if (state === 'starting') coming += 1;
       if (state !== 'ending') living += 1;
     }
@@ -128,7 +129,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     const host = startToolThread(threadOptions, listener);
     const thread: Thread = { host, state: 'starting', job: undefined, calls: 0, isWorn: false, idleTimer: undefined };
     started += 1;
-    threads.add(thread);
+    threads.set(host, thread);
   }
 
   function assign(thread: Thread, job: ToolJob): void {
@@ -144,13 +145,13 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     thread.state = 'busy';
     thread.job = job;
     thread.calls += 1;
-    running.set(job.id, thread);
+    busy += 1;
     job.start(thread.host);
   }
 
   function release(thread: Thread): void {
     thread.job = undefined;
-    if (thread.isWorn || thread.calls >= (options.callsPerThread ?? 10_000)) {
+    if (thread.isWorn || thread.calls >= (options.callsPerThread ?? 100_000)) {
       end(thread);
       return;
     }
@@ -208,7 +209,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
   function onExit(thread: Thread, code: number, reason: string | undefined): void {
     const wasStarting = thread.state === 'starting';
     if (thread.state === 'idle') end(thread);
-    threads.delete(thread);
+    threads.delete(thread.host);
     const { job } = thread;
     if (job !== undefined) {
       if (thread.host.hasBegun(job.id)) lose(thread, job, code, reason);
@@ -232,7 +233,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
       lose(thread, job, code, reason);
       return;
     }
-    running.delete(job.id);
+    busy -= 1;
     thread.job = undefined;
     if (job.returnToQueue()) queue.unshift(job);
   }
@@ -262,18 +263,22 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     completed += 1;
     open -= 1;
     if (open === 0) keepAlive.unref();
-    const thread = running.get(job.id);
-    running.delete(job.id);
-    if (thread === undefined) {
+    if (job.thread === undefined) {
       queue.remove(ownerOf(job.task), job);
       return;
     }
-    if (kill || thread.job === undefined) lost += 1;
+    busy -= 1;
+    const thread = threads.get(job.thread);
+    if (kill || thread?.job === undefined) lost += 1;
+    if (thread !== undefined) freeFrom(job, thread, kill);
+    pump();
+  }
+
+  function freeFrom(job: ToolJob, thread: Thread, kill: boolean): void {
     if (kill) {
       thread.job = undefined;
       end(thread);
     } else if (thread.job === job) release(thread);
-    pump();
   }
 
   function run(task: ToolTask, runOptions: ToolRunOptions = {}): Promise<ToolTaskResult> {
@@ -284,26 +289,24 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
       const message = `the tool pool is overloaded: ${maxQueue} calls are waiting`;
       return Promise.resolve(failure(new EngineError('tool', message, { code: 'overloaded' })));
     }
-    return new Promise((resolve, reject) => {
-      lastId = (lastId % 0x7fff_ffff) + 1;
-      open += 1;
-      keepAlive.ref();
-      const job = createToolJob(lastId, task, runOptions, {
-        graceMs: options.graceMs ?? 1_000,
-        resolve,
-        reject,
-        onSettled,
-      });
+    lastId = (lastId % 0x7fff_ffff) + 1;
+    open += 1;
+    keepAlive.ref();
+    const job = new ToolJob(lastId, task, runOptions, deps);
+    // why: past the queue when nobody waits, which is the common case
+    const thread = queue.size === 0 ? idle.pop() : undefined;
+    if (thread === undefined) {
       queue.push(ownerOf(task), job);
-      pump();
-    });
+      grow();
+    } else assign(thread, job);
+    return job.outcome;
   }
 
   async function close(): Promise<void> {
     clearTimeout(retryTimer);
     for (const job of queue.drain()) job.settle(failure(closed()));
     const ended = new Promise<void>((resolve) => (onAllEnded = resolve));
-    for (const thread of threads) {
+    for (const thread of threads.values()) {
       const { job } = thread;
       thread.job = undefined;
       end(thread);
@@ -318,7 +321,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
   return {
     maxThreads,
     run,
-    stats: () => ({ threads: threads.size, busy: running.size, queued: queue.size, completed, lost, started }),
+    stats: () => ({ threads: threads.size, busy, queued: queue.size, completed, lost, started }),
     close: () => (closing ??= close()),
   };
 }

@@ -49,7 +49,11 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
   worker.once('exit', (code) => listener.onExit(code, reason));
   return {
     id: worker.threadId,
-    run: (id, task) => worker.postMessage({ type: 'run', id, task }),
+    run(id, task) {
+      worker.postMessage({ type: 'run', id, task });
+      Atomics.add(flags, toolThreadFlags.posted, 1);
+      Atomics.notify(flags, toolThreadFlags.posted);
+    },
     cancel(id, text) {
       Atomics.store(flags, toolThreadFlags.cancelled, id);
       worker.postMessage({ type: 'cancel', id, reason: text });

@@ -7,7 +7,7 @@ import {
   toolThreadFlags,
   type ToolThreadReport,
 } from '../protocol/thread.ts';
-import type { ToolContext } from '../protocol/tool.ts';
+import type { ToolContext, ToolProgress } from '../protocol/tool.ts';
 import type { LoadHandler } from './tool-module.ts';
 
 export interface ToolThreadDeps {
@@ -16,6 +16,8 @@ export interface ToolThreadDeps {
   readonly load: LoadHandler;
   /** @throws DataCloneError for a report that cannot be cloned */
   post(report: ToolThreadReport, transfer: readonly ArrayBuffer[]): void;
+  /** A call is over and answered. */
+  onIdle?(): void;
 }
 
 /** The thread's side of the pool: one call at a time. */
@@ -48,6 +50,7 @@ export function createToolThread(deps: ToolThreadDeps): ToolThread {
     current = undefined;
     ended += 1;
     answer(call, result);
+    deps.onIdle?.();
   }
 
   async function execute(call: Call): Promise<ToolTaskResult> {
@@ -109,24 +112,34 @@ export function createToolThread(deps: ToolThreadDeps): ToolThread {
 
 function createContext(call: Call, deps: ToolThreadDeps): ToolContext {
   const { flags } = deps;
-  return {
-    ...call.task.context,
-    // why: made at first use, because most calls never look at it and it is the most expensive part of a context
-    get signal() {
-      if (call.controller === undefined) {
-        call.controller = new AbortController();
-        if (call.reason !== undefined) call.controller.abort(cancelReason(call.reason));
-      }
-      return call.controller.signal;
-    },
+  // why: what arrived is a copy of its own, and completing it costs far less than copying it once more
+  const context = Object.assign(call.task.context, {
+    [callOf]: call,
     throwIfCancelled() {
       Atomics.add(flags, toolThreadFlags.beats, 1);
       if (Atomics.load(flags, toolThreadFlags.cancelled) !== call.id) return;
       throw call.controller?.signal.reason ?? cancelReason(call.reason ?? 'cancelled');
     },
-    onProgress: (progress) => deps.post({ type: 'progress', id: call.id, progress }, []),
-  };
+    onProgress: (progress: ToolProgress) => deps.post({ type: 'progress', id: call.id, progress }, []),
+  });
+  return Object.defineProperty(context, 'signal', signalProperty) as typeof context & Pick<ToolContext, 'signal'>;
 }
+
+const callOf = Symbol('call');
+
+// why: made at first use, because most calls never look at it and it is the most expensive part of a context
+const signalProperty: PropertyDescriptor & ThisType<{ readonly [callOf]: Call }> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    const call = this[callOf];
+    if (call.controller === undefined) {
+      call.controller = new AbortController();
+      if (call.reason !== undefined) call.controller.abort(cancelReason(call.reason));
+    }
+    return call.controller.signal;
+  },
+};
 
 function cancelReason(reason: string): DOMException {
   return new DOMException(reason, 'AbortError');
