@@ -26,22 +26,24 @@ export interface ProcessLedger {
   close(): void;
 }
 
-const filePattern = /^[0-9a-f-]{36}\.ledger$/;
+/**
+ * `<pid>.<start time>.<id>.ledger`: the engine stands in the name, so that a file of which nothing can be read - empty, cut,
+ * damaged - still belongs to somebody and goes when that one is gone.
+ */
+const filePattern = /^([1-9]\d{0,9})\.([\w-]+)\.[0-9a-f-]{36}\.ledger$/;
 
 export async function openProcessLedger(deps: ProcessLedgerDeps): Promise<ProcessLedger> {
-  const file = path.join(deps.folder, `${randomUUID()}.ledger`);
   const own = await deps.startTimeOf(process.pid);
+  // why: where the system tells no start times no child is written down, and so there is never a file
+  const file = path.join(deps.folder, `${process.pid}.${own ?? 'unknown'}.${randomUUID()}.ledger`);
   let exists = false;
 
   function append(line: string): void {
     try {
-      if (!exists) {
-        mkdirSync(deps.folder, { recursive: true, mode: 0o700 });
-        appendFileSync(file, `engine ${process.pid} ${own ?? '-'}\n`, { mode: 0o600 });
-        exists = true;
-      }
+      if (!exists) mkdirSync(deps.folder, { recursive: true, mode: 0o700 });
       // why: synchronous, a few microseconds: a kill right after the start of a child must find it on disk
-      appendFileSync(file, line);
+      appendFileSync(file, line, { mode: 0o600 });
+      exists = true;
     } catch (error) {
       deps.logger.debug(`cannot write ${file}: ${messageOf(error)}`);
     }
@@ -50,6 +52,7 @@ export async function openProcessLedger(deps: ProcessLedgerDeps): Promise<Proces
   const running = new Set<number>();
 
   async function writeDown(pid: number): Promise<void> {
+    if (own === undefined) return;
     const start = await deps.startTimeOf(pid).catch(() => undefined);
     if (start !== undefined && running.has(pid)) append(`+ ${pid} ${start}\n`);
   }
@@ -81,17 +84,17 @@ export async function openProcessLedger(deps: ProcessLedgerDeps): Promise<Proces
  */
 export async function reapSurvivors(deps: ProcessLedgerDeps): Promise<readonly number[]> {
   const ended: number[] = [];
-  for (const name of await listLedgers(deps.folder)) {
-    const file = path.join(deps.folder, name);
-    const ledger = parseLedger(await readFile(file, 'utf8').catch(() => ''));
-    if (ledger === undefined || (await isRunning(ledger.engine, deps))) continue;
-    for (const entry of ledger.children) {
+  for (const { file, engine } of await listLedgers(deps.folder)) {
+    if ((await deps.startTimeOf(engine.pid)) === engine.start) continue;
+    for (const entry of parseChildren(await readFile(file, 'utf8').catch(() => ''))) {
       if ((await deps.startTimeOf(entry.pid)) !== entry.start) continue;
       signalGroup(entry.pid, 'SIGKILL');
       ended.push(entry.pid);
       deps.logger.warn(`ended process ${entry.pid}, left behind by an engine that was killed`, { pid: entry.pid });
     }
-    await rm(file, { force: true });
+    await rm(file, { force: true }).catch((error: unknown) => {
+      deps.logger.debug(`cannot remove ${file}: ${messageOf(error)}`);
+    });
   }
   return ended;
 }
@@ -101,30 +104,24 @@ interface LedgerEntry {
   readonly start: string;
 }
 
-async function listLedgers(folder: string): Promise<readonly string[]> {
+async function listLedgers(folder: string): Promise<readonly { file: string; engine: LedgerEntry }[]> {
   const names = await readdir(folder).catch(() => []);
-  return names.filter((name) => filePattern.test(name));
+  return names.flatMap((name) => {
+    const engine = parseEntry(filePattern.exec(name));
+    return engine === undefined ? [] : [{ file: path.join(folder, name), engine }];
+  });
 }
 
-/** An engine whose start time the system does not tell counts as running: better a survivor than a wrong kill. */
-async function isRunning(engine: LedgerEntry, deps: ProcessLedgerDeps): Promise<boolean> {
-  if (engine.start === '-') return true;
-  return (await deps.startTimeOf(engine.pid)) === engine.start;
-}
-
-/** Undefined for a file without a whole first line. Later lines that are cut or damaged are passed over. */
-function parseLedger(text: string): { engine: LedgerEntry; children: readonly LedgerEntry[] } | undefined {
-  const lines = text.split('\n').slice(0, -1);
-  const engine = parseEntry(/^engine ([1-9]\d{0,9}) (\S+)$/.exec(lines[0] ?? ''));
-  if (engine === undefined) return undefined;
+/** Lines that are cut or damaged are passed over. */
+function parseChildren(text: string): readonly LedgerEntry[] {
   const children = new Map<number, LedgerEntry>();
-  for (const line of lines.slice(1)) {
+  for (const line of text.split('\n').slice(0, -1)) {
     const started = parseEntry(/^\+ ([1-9]\d{0,9}) (\S+)$/.exec(line));
     if (started !== undefined) children.set(started.pid, started);
     const gone = /^- ([1-9]\d{0,9})$/.exec(line)?.[1];
     if (gone !== undefined) children.delete(Number(gone));
   }
-  return { engine, children: [...children.values()] };
+  return [...children.values()];
 }
 
 function parseEntry(match: RegExpExecArray | null): LedgerEntry | undefined {

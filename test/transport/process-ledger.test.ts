@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -37,14 +37,12 @@ async function startOf(pid: number): Promise<string> {
   return (await processStartTime(pid, process.platform)) ?? 'none';
 }
 
-const name = '00000000-0000-4000-8000-000000000000.ledger';
+const id = '00000000-0000-4000-8000-000000000000';
+const killed = `${process.pid}.some-earlier-start.${id}.ledger`;
 
-/** A file as an engine that was killed leaves it. */
-async function leave(...lines: readonly string[]): Promise<void> {
-  const ledger = await openProcessLedger(deps);
-  ledger.add(process.pid);
-  await untilWritten();
-  ledger.close();
+/** A file as an engine leaves it. */
+async function leave(name: string, ...lines: readonly string[]): Promise<void> {
+  await mkdir(folder, { recursive: true });
   await writeFile(path.join(folder, name), lines.map((line) => `${line}\n`).join(''));
 }
 
@@ -52,7 +50,7 @@ async function untilWritten(): Promise<string> {
   for (;;) {
     const [file] = await readdir(folder).catch(() => []);
     const text = file === undefined ? '' : await readFile(path.join(folder, file), 'utf8');
-    if (text.includes('\n+ ')) return text;
+    if (text.endsWith('\n')) return text;
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
@@ -68,7 +66,8 @@ test('a child stands in the file of its engine until it ends, and a clean end re
   const after = await readFile(path.join(folder, file ?? ''), 'utf8');
   ledger.close();
 
-  expect(text).toBe(`engine ${process.pid} ${await startOf(process.pid)}\n+ ${pid} ${await startOf(pid)}\n`);
+  expect(file).toMatch(new RegExp(`^${process.pid}\\.${await startOf(process.pid)}\\.[0-9a-f-]{36}\\.ledger$`));
+  expect(text).toBe(`+ ${pid} ${await startOf(pid)}\n`);
   expect(after).toBe(`${text}- ${pid}\n`);
   expect(await readdir(folder)).toEqual([]);
 });
@@ -77,9 +76,8 @@ test.skipIf(process.platform === 'win32')(
   'what a dead engine left behind is ended, what it had ended is not looked for',
   async () => {
     const [survivor, finished] = [await sleeper(), await sleeper()];
-    const dead = `engine ${process.pid} some-earlier-start`;
     await leave(
-      dead,
+      killed,
       `+ ${survivor} ${await startOf(survivor)}`,
       `+ ${finished} ${await startOf(finished)}`,
       `- ${finished}`,
@@ -95,39 +93,64 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-test('a process that merely has the same pid is left alone', async () => {
+test('a process that merely has the same pid is left alone (PL2)', async () => {
   const stranger = await sleeper();
-  await leave(`engine ${process.pid} some-earlier-start`, `+ ${stranger} some-other-start`);
+  await leave(killed, `+ ${stranger} some-other-start`);
 
   expect(await reapSurvivors(deps)).toEqual([]);
 
   expect(isRunning(stranger)).toBe(true);
 });
 
-test.each([
-  ['that still runs', async () => `engine ${process.pid} ${await startOf(process.pid)}`],
-  ['whose start the system does not tell', () => Promise.resolve('engine 4194301 -')],
-])('the children of an engine %s are left alone', async (_name, header) => {
+test('the children of an engine that still runs are left alone', async () => {
   const child = await sleeper();
-  await leave(await header(), `+ ${child} ${await startOf(child)}`);
+  const running = `${process.pid}.${await startOf(process.pid)}.${id}.ledger`;
+  await leave(running, `+ ${child} ${await startOf(child)}`);
 
   expect(await reapSurvivors(deps)).toEqual([]);
 
   expect(isRunning(child)).toBe(true);
-  expect(await readdir(folder)).toEqual([name]);
+  expect(await readdir(folder)).toEqual([running]);
 });
 
 test.each([
   ['empty', ''],
-  ['cut in its first line', 'engine 12'],
+  ['cut', '+ 12'],
   ['something else', 'hello\n+ 1 x\n'],
-  ['damaged further down', 'engine 4194301 gone\n+ x y\n+ 1\n\u0000\n+ 12'],
-])('a file that is %s does no harm', async (_name, text) => {
-  await leave();
-  await writeFile(path.join(folder, name), text);
-  await writeFile(path.join(folder, 'notes.txt'), 'engine 4194301 gone\n+ 1 x\n');
+  ['damaged', '+ x y\n+ 1\n\u0000\n+ 12'],
+])('a file that is %s goes with its engine and does no harm', async (_name, text) => {
+  await mkdir(folder);
+  await writeFile(path.join(folder, killed), text);
 
   expect(await reapSurvivors(deps)).toEqual([]);
+
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a survivor below a damaged line is found', async () => {
+  const survivor = await sleeper();
+  await leave(killed, 'hello', '\u0000', `+ ${survivor} ${await startOf(survivor)}`);
+
+  expect(await reapSurvivors(deps)).toEqual([survivor]);
+});
+
+test('what stands in the folder under other names is left alone', async () => {
+  const names = ['notes.txt', `${id}.ledger`, `1.gone.${id}.ledger.txt`];
+  for (const name of names) await leave(name, '+ 1 x');
+
+  await reapSurvivors(deps);
+
+  expect((await readdir(folder)).sort()).toEqual(names.sort());
+});
+
+test('where the system tells no start times nothing is written', async () => {
+  const ledger = await openProcessLedger({ ...deps, startTimeOf: () => Promise.resolve(undefined) });
+
+  ledger.add(await sleeper());
+  ledger.remove(process.pid);
+  ledger.close();
+
+  expect(await readdir(folder).catch(() => 'no folder')).toBe('no folder');
 });
 
 test('a folder that cannot be made is no reason to fail', async () => {
