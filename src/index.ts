@@ -69,6 +69,7 @@ export type { RuleLists, RuleSet } from './tools/rules.ts';
 export type { Providers } from './providers/registry.ts';
 
 export type { PluginDeclaration } from './plugins/declaration.ts';
+export { type FaultResult, fuzzPlugin, type FuzzPluginOptions } from './plugins/fault-kit.ts';
 export type { PluginHost, PluginStatus } from './plugins/host.ts';
 export type { NativePlugin } from './plugins/native.ts';
 export type { McpHost } from './mcp/host-options.ts';

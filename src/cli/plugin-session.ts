@@ -1,10 +1,14 @@
 import type { AgentSpec } from '../protocol/agent.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { HookSet } from '../protocol/hook.ts';
-import type { Tool } from '../protocol/tool.ts';
+import { createRandomIds } from '../protocol/ids.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { defaultPermissions, type Tool, type ToolOutput } from '../protocol/tool.ts';
 import type { PluginDeclaration } from '../plugins/declaration.ts';
-import { createPluginHost } from '../plugins/host.ts';
+import { createPluginHost, type PluginHost, type PluginStatus } from '../plugins/host.ts';
 import { providerKinds } from '../providers/provider.ts';
+import { toFailure, toOutput } from '../tools/output.ts';
+import { UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { openLogger } from './open-engine.ts';
 import type { Project } from './project.ts';
@@ -19,6 +23,8 @@ export interface PluginSession extends AsyncDisposable {
   readonly hooks: readonly HookSet[];
   /** From the start of the process to the end of its listings. */
   readonly startedInMs: number;
+  /** Calls one tool, without an agent. @throws UsageError for a tool it does not have */
+  call(tool: string, input: JsonObject): Promise<ToolOutput>;
 }
 
 /**
@@ -30,6 +36,60 @@ export async function openPluginSession(
   project: Project,
   plugin: PluginDeclaration,
 ): Promise<PluginSession> {
+  const stage = openStage(io, project);
+  const { host, tools } = stage;
+  const startedAt = performance.now();
+  try {
+    await host.load([{ ...plugin, required: false }]);
+    const [status] = host.status();
+    if (status?.record === undefined) {
+      const said = stage.lastWords === undefined ? '' : `; it last said: ${stage.lastWords}`;
+      throw new EngineError('plugin', `${status?.lastError ?? `plugin \`${plugin.name}\` did not start`}${said}`);
+    }
+    return {
+      name: plugin.name,
+      version: status.record.version,
+      tools: [...tools.values()],
+      agents: stage.agents,
+      hooks: stage.hooks,
+      startedInMs: performance.now() - startedAt,
+      async call(name, input) {
+        const tool = tools.get(name);
+        if (tool === undefined) {
+          const known = [...tools.keys()].join(', ') || 'none';
+          throw new UsageError(`plugin \`${plugin.name}\` has no tool \`${name}\`; its tools: ${known}`);
+        }
+        return await callTool(tool, input, project.root);
+      },
+      [Symbol.asyncDispose]: () => host.stop(),
+    };
+  } catch (error) {
+    await host.stop();
+    throw error;
+  }
+}
+
+/** Starts plugins together, as an engine does, and says what became of each; none is left running. */
+export async function checkPlugins(
+  io: CliIo,
+  project: Project,
+  plugins: readonly PluginDeclaration[],
+): Promise<readonly PluginStatus[]> {
+  await using host = openStage(io, project).host;
+  await host.load(plugins.map((plugin) => ({ ...plugin, required: false })));
+  return host.status();
+}
+
+interface Stage {
+  readonly host: PluginHost;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly agents: readonly AgentSpec[];
+  readonly hooks: readonly HookSet[];
+  /** The last stderr line of a plugin that ended. */
+  readonly lastWords: string | undefined;
+}
+
+function openStage(io: CliIo, project: Project): Stage {
   const tools = new Map<string, Tool>();
   const agents: AgentSpec[] = [];
   const hooks: HookSet[] = [];
@@ -39,7 +99,7 @@ export async function openPluginSession(
     projectRoot: project.root,
     logger: {
       ...logger,
-      warn: () => {}, // the failure itself is thrown below
+      warn: () => {}, // the failure itself is shown
       debug(message, fields) {
         const tail = fields?.['stderr_tail'];
         if (Array.isArray(tail)) lastWords = tail.filter((line) => typeof line === 'string').at(-1);
@@ -62,31 +122,34 @@ export async function openPluginSession(
       registerProvider: () => {},
     },
   });
-  const startedAt = performance.now();
+  return {
+    host,
+    tools,
+    agents,
+    hooks,
+    get lastWords() {
+      return lastWords;
+    },
+  };
+}
+
+async function callTool(tool: Tool, input: JsonObject, root: string): Promise<ToolOutput> {
+  const context = {
+    workspace_root: root,
+    permissions: defaultPermissions,
+    agent: 'anonymous',
+    call: createRandomIds().call(),
+    signal: new AbortController().signal,
+  };
   try {
-    await host.load([{ ...plugin, required: false }]);
-    const [status] = host.status();
-    if (status?.record === undefined) {
-      const said = lastWords === undefined ? '' : `; it last said: ${lastWords}`;
-      throw new EngineError('plugin', `${status?.lastError ?? `plugin \`${plugin.name}\` did not start`}${said}`);
-    }
-    return {
-      name: plugin.name,
-      version: status.record.version,
-      tools: [...tools.values()],
-      agents,
-      hooks,
-      startedInMs: performance.now() - startedAt,
-      [Symbol.asyncDispose]: () => host.stop(),
-    };
+    return toOutput(await tool.call(input, context));
   } catch (error) {
-    await host.stop();
-    throw error;
+    return toFailure(tool.name, error);
   }
 }
 
 /** Variables a configured provider reads its key from: no plugin sees them (contract README, decision 9). */
-function secretNames(project: Project): readonly string[] {
+export function secretNames(project: Project): readonly string[] {
   const configured = Object.values(project.loaded.config.providers ?? {}).flatMap((table) => table.api_key_env ?? []);
   const usual = [...providerKinds.values()].flatMap((kind) => kind.keyVariable ?? []);
   return [...new Set([...configured, ...usual])];

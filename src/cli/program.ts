@@ -1,6 +1,8 @@
 import { Command, CommanderError, Option } from 'commander';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { describeFailure, type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
+import type { PluginLanguage } from './plugin-new.ts';
 
 /** Options every command has. */
 export interface CommonOptions {
@@ -85,22 +87,43 @@ export function createProgram(io: CliIo, version: string, done: (code: ExitCode)
   });
 
   const plugins = group(program, io, 'plugins', 'the plugins of this project and user');
-  command(plugins, io, 'list', 'list them without starting any').action(async (options: CommonOptions) => {
-    const { listPlugins } = await import('./plugins.ts');
-    done(await listPlugins(io, options));
+  command(plugins, io, 'list', 'list them')
+    .option('--start', 'start each trusted one and say what it offers; none is left running')
+    .action(async (options: CommonOptions & { readonly start?: boolean }) => {
+      const { listPlugins } = await import('./plugins.ts');
+      done(await listPlugins(io, options));
+    });
+  command(
+    plugins,
+    io,
+    'test',
+    'start one plugin (a name, or a folder as ./clock), ask what it offers, call a tool, stop it',
+    '<name> [tool] [input]',
+  ).action(async (name: string, tool: string | undefined, input: string | undefined, options: CommonOptions) => {
+    const { testPlugin } = await import('./plugins.ts');
+    done(await testPlugin(io, tool === undefined ? { name } : { name, tool, input: toInput(input) }, options));
   });
-  command(plugins, io, 'test', 'start one plugin, ask what it offers, stop it', '<name>').action(
-    async (name: string, options: CommonOptions) => {
-      const { testPlugin } = await import('./plugins.ts');
-      done(await testPlugin(io, name, options));
-    },
-  );
   command(plugins, io, 'call', 'call one tool of a plugin', '<name> <tool> [input]').action(
     async (name: string, tool: string, input: string | undefined, options: CommonOptions) => {
       const { callPlugin } = await import('./plugins.ts');
-      done(await callPlugin(io, { name, tool, input: input ?? '{}' }, options));
+      done(await callPlugin(io, { name, tool, input: toInput(input) }, options));
     },
   );
+  command(plugins, io, 'new', 'make a plugin to start from', '<dir>')
+    .addOption(new Option('--lang <language>', 'its language').choices(['ts', 'py', 'js']).default('ts'))
+    .action(async (dir: string, options: CommonOptions & { readonly lang: PluginLanguage }) => {
+      const { newPlugin } = await import('./plugin-new.ts');
+      done(await newPlugin(io, dir, options));
+    });
+  command(plugins, io, 'fuzz', 'send a plugin what it must survive, and say what it did wrong', '<name>')
+    .option('--tool <tool>', 'a tool that may be called')
+    .option('--input <json>', 'its arguments', toInput)
+    .option('--only <case...>', 'only the cases of these names')
+    .option('--timeout <seconds>', 'for each answer and for the end', toAmount)
+    .action(async (name: string, options: FuzzFlags) => {
+      const { fuzzCommand } = await import('./plugin-fuzz.ts');
+      done(await fuzzCommand(io, name, options));
+    });
 
   const config = group(program, io, 'config', 'the configuration');
   command(config, io, 'show', 'print the configuration in effect and where each value comes from')
@@ -146,6 +169,13 @@ export interface RunFlags extends CommonOptions {
   readonly trust?: boolean;
 }
 
+export interface FuzzFlags extends CommonOptions {
+  readonly tool?: string;
+  readonly input?: JsonObject;
+  readonly only?: readonly string[];
+  readonly timeout?: number;
+}
+
 export interface TrustFlags {
   readonly show?: boolean;
   readonly revoke?: boolean;
@@ -176,6 +206,17 @@ function group(parent: Command, io: CliIo, name: string, description: string): C
 function apply(made: Command, io: CliIo): void {
   made.exitOverride();
   made.configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) });
+}
+
+function toInput(text = '{}'): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // answered below, as for JSON that is no object
+  }
+  if (isJsonObject(value)) return value;
+  throw new UsageError('the input of a tool is a JSON object, for example \'{"path": "src"}\'');
 }
 
 function toCount(text: string): number {

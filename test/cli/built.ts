@@ -31,7 +31,9 @@ async function compile(folder: string): Promise<void> {
   const unfinished = `${folder}.${process.pid}`;
   await mkdir(unfinished, { recursive: true });
   await cp(path.join(root, 'package.json'), path.join(unfinished, 'package.json'));
-  await cp(path.join(root, 'prompts'), path.join(unfinished, 'prompts'), { recursive: true });
+  for (const name of ['prompts', 'templates']) {
+    await cp(path.join(root, name), path.join(unfinished, name), { recursive: true });
+  }
   const project = path.join(root, 'tsconfig.build.json');
   const options = ['--outDir', path.join(unfinished, 'dist'), '--sourceMap', 'false', '--declaration', 'false'];
   const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
@@ -43,7 +45,7 @@ async function compile(folder: string): Promise<void> {
 
 async function digestSources(): Promise<string> {
   const digest = createHash('sha256');
-  for (const folder of ['src', 'prompts']) {
+  for (const folder of ['src', 'prompts', 'templates']) {
     const entries = await readdir(path.join(root, folder), { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
     for (const file of files.sort()) {

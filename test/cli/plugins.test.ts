@@ -40,12 +40,46 @@ test('plugins are listed with their trust and without being started', async () =
   const listed = await callCommandLine(['plugins', 'list', '--json'], stage);
 
   expect(code).toBe(0);
-  expect(out).toMatch(/^good {3}not trusted \(`vibe-bus trust`\) {2}optional {2}project {2}/m);
-  expect(out).toMatch(/^found {2}not trusted .* required {2}project {2}no-such-program \\x1b\[2J$/m);
+  expect(out).toMatch(/^good {3}not trusted \(`vibe-bus trust`\) {2}optional {2}\.vibe\/config\.toml {2}/m);
+  expect(out).toMatch(
+    /^found {2}not trusted .* required {2}\.vibe\/plugins\/found\/vibe-plugin\.toml {2}no-such-program \\x1b\[2J$/m,
+  );
   expect(JSON.parse(listed.out)).toMatchObject([
     { name: 'good', trusted: false },
     { name: 'found', required: true },
   ]);
+});
+
+test('plugins are started for a list of what they offer, and one that cannot be is said', async () => {
+  await declare('good', 'dies');
+
+  const { code, out, err } = await stage.run(['plugins', 'list', '--start']);
+  const listed = await callCommandLine(['plugins', 'list', '--start', '--json'], stage);
+
+  expect({ code, err }).toEqual({ code: 1, err: '' });
+  const [heads, good, dies] = out.split('\n').map((line) => line.split(/ {2,}/));
+  expect(heads).toEqual(['name', 'state', 'version', 'tools', 'agents', 'hook', 'restarts', 'source', 'last error']);
+  expect(good).toEqual(['good', 'ready', '1.2.3', 'shout', '-', 'before_tool', '0', '.vibe/config.toml']);
+  expect(dies?.slice(0, 8)).toEqual(['dies', 'failed', '-', '-', '-', '-', '0', '.vibe/config.toml']);
+  expect(dies?.[8]).toMatch(/plugin `dies`/);
+  expect(JSON.parse(listed.out)).toMatchObject([
+    { name: 'good', state: 'ready', version: '1.2.3', tools: ['shout'], hook: true, restarts: 0, last_error: null },
+    { name: 'dies', state: 'failed', version: null, tools: [], last_error: expect.stringContaining('dies') as string },
+  ]);
+});
+
+test('a plugin is tested with a call', async () => {
+  await declare('good');
+
+  const answered = await callCommandLine(['plugins', 'test', 'good', 'shout', '{"text": "hello"}'], stage);
+  const failed = await callCommandLine(['plugins', 'test', 'good', 'shout', '{"text": "fail"}', '--json'], stage);
+  const unknown = await callCommandLine(['plugins', 'test', 'good', 'whisper'], stage);
+
+  expect(answered).toMatchObject({ code: 0, err: '' });
+  expect(answered.out).toMatch(/\ncall {4}shout answered in \d+ ms\nHELLO!\n$/);
+  expect(failed.code).toBe(1);
+  expect(JSON.parse(failed.out)).toMatchObject({ name: 'good', call: { tool: 'shout', is_error: true } });
+  expect(unknown).toMatchObject({ code: 2, err: 'error: plugin `good` has no tool `whisper`; its tools: shout\n' });
 });
 
 test('a plugin is tested alone: handshake, listings, clean end', async () => {

@@ -66,6 +66,8 @@ const methods = {
     return { content: [{ type: 'text', text: rules() }], is_error: false };
   },
   'hooks/before_tool': ({ tool, input }) => {
+    // A question that cannot be read must not pass: the host takes the error for a refusal.
+    if (typeof tool !== 'string') throw { code: -32602, message: '`tool` must be a string' };
     const reason = judge(tool, input);
     if (reason === undefined) return { decision: 'continue' };
     send({ method: 'log', params: { level: 'warn', message: `refused ${tool}: ${reason}` } });

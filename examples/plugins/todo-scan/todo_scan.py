@@ -169,7 +169,7 @@ def main():
             continue
         try:
             message = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             send({"id": None, "error": {"code": -32700, "message": str(error)}})
             continue
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
