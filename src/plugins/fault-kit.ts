@@ -1,8 +1,8 @@
 import { silentLogger } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import type { Child } from '../transport/child.ts';
 import { checkDuration } from '../transport/duration.ts';
+import type { PipedProgram } from '../transport/memory-child.ts';
 import type { PluginDeclaration } from './declaration.ts';
 import { type FaultCase, faultCases, shakeHands } from './fault-cases.ts';
 import { createFaultProbe, Fault } from './fault-probe.ts';
@@ -74,7 +74,8 @@ async function playCase(
   const settings = resolveSettings(options, ownProgram);
   const deps = { projectRoot: options.projectRoot ?? process.cwd(), settings, logger: silentLogger };
   const child = await startProcess(declaration, deps, () => {});
-  const leave = (): void => child.kill();
+  // never rejects
+  const leave = (): void => void child.stop({ exitGraceMs: 1, termGraceMs: 1 });
   options.signal?.addEventListener('abort', leave, { once: true });
   try {
     const detail = await runCase(entry, child, options, timeoutMs);
@@ -84,7 +85,7 @@ async function playCase(
     return { name, outcome: 'failed', detail: messageOf(error) };
   } finally {
     options.signal?.removeEventListener('abort', leave);
-    child.kill();
+    leave();
     await child.closed;
   }
 }
@@ -92,7 +93,7 @@ async function playCase(
 /** @returns why the case does not apply @throws Fault */
 async function runCase(
   entry: FaultCase,
-  child: Child,
+  child: PipedProgram,
   options: FuzzPluginOptions,
   timeoutMs: number,
 ): Promise<string | undefined> {

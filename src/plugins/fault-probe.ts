@@ -2,8 +2,9 @@ import { messageOf } from '../protocol/error.ts';
 import { parseMessage, rpcCodes, type RpcErrorObject, type RpcId, type RpcMessage } from '../protocol/jsonrpc.ts';
 import { createLineReader, toLine } from '../protocol/lines.ts';
 import { vppMethods } from '../protocol/vpp.ts';
-import type { Child, ChildExit } from '../transport/child.ts';
+import type { ChildExit } from '../transport/child.ts';
 import { formatSeconds } from '../transport/duration.ts';
+import type { PipedProgram } from '../transport/memory-child.ts';
 
 /** What a plugin did wrong, in words for its author. */
 export class Fault extends Error {
@@ -46,7 +47,7 @@ interface Expected {
 }
 
 /** @param timeoutMs for each answer, and for the end */
-export function createFaultProbe(child: Child, timeoutMs: number): FaultProbe {
+export function createFaultProbe(child: PipedProgram, timeoutMs: number): FaultProbe {
   const expected = new Map<string, Expected>();
   const limit = `${formatSeconds(timeoutMs)}s`;
   let refusals = 0;
