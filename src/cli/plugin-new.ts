@@ -4,10 +4,7 @@ import path from 'node:path';
 import { ownProgram } from '../plugins/program.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions } from './program.ts';
-
-/** A language there is a template for: TypeScript on the author kit, Python and plain Node without dependencies. */
-export type PluginLanguage = 'ts' | 'py' | 'js';
+import type { CommonOptions, PluginLanguage } from './program.ts';
 
 /** What the TypeScript template imports or is run with. */
 const tsPackages = ['vibe-bus/plugin', 'tsx', 'zod'];

@@ -2,7 +2,6 @@ import { Command, CommanderError, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { describeFailure, type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { PluginLanguage } from './plugin-new.ts';
 
 /** Options every command has. */
 export interface CommonOptions {
@@ -168,6 +167,9 @@ export interface RunFlags extends CommonOptions {
   readonly git: boolean;
   readonly trust?: boolean;
 }
+
+/** A language there is a template for: TypeScript on the author kit, Python and plain Node without dependencies. */
+export type PluginLanguage = 'ts' | 'py' | 'js';
 
 export interface FuzzFlags extends CommonOptions {
   readonly tool?: string;
