@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/leaks.ts'],
     pool: 'forks',
     // Real processes, threads and servers: the limit catches a hang, it is no performance goal.
     testTimeout: 30_000,
