@@ -1,3 +1,5 @@
+import { backslash, closeBrace, closeBracket, doubleQuote, openBrace, openBracket } from './code-units.ts';
+
 /**
  * Whether `text.slice(start, end)` is one JSON value (RFC 8259) with optional blanks around it: true exactly when
  * `JSON.parse` takes it. Never throws, takes linear time, keeps its own stack, so depth is no danger.
@@ -128,12 +130,6 @@ function isHexDigit(unit: number): boolean {
   return isDigit(unit) || (unit >= 0x41 && unit <= 0x46) || (unit >= 0x61 && unit <= 0x66);
 }
 
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const doubleQuote = 0x22;
-const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 const minus = 0x2d;

@@ -46,14 +46,44 @@ function slowExtract(text: string): unknown {
   const isDocument = (part: string): boolean => /^[{[]/.test(part) && parses(part);
   const trimmed = text.trim();
   if (isDocument(trimmed)) return JSON.parse(trimmed);
+  for (const tag of ['json', '']) {
+    const bodies = slowFences(trimmed).filter((fenced) => fenced.tag.toLowerCase() === tag);
+    const body = bodies.map((fenced) => fenced.body.trim()).findLast(isDocument);
+    if (body !== undefined) return JSON.parse(body);
+  }
   const found = slowSpans(trimmed).findLast(isDocument);
   return found === undefined ? undefined : JSON.parse(found);
+}
+
+/** The fences of a text, word by word as well. */
+function slowFences(text: string): readonly { readonly tag: string; readonly body: string }[] {
+  const found: { tag: string; body: string }[] = [];
+  let rest = text;
+  for (;;) {
+    const [, tag, body, behind] = /```([^\n]*)\n([^]*?)```([^]*)$/.exec(rest) ?? [];
+    if (tag === undefined || body === undefined || behind === undefined) return found;
+    found.push({ tag: tag.trim(), body });
+    rest = behind;
+  }
 }
 
 const brackets = fc
   .array(fc.constantFrom('{', '}', '[', ']', '"', '\\', ',', ':', '1', ' ', '\\"', '{"a":', '{}', '[]'), {
     maxLength: 40,
   })
+  .map((parts) => parts.join(''));
+const longString = JSON.stringify('some words '.repeat(200));
+/** Answers as models give them: prose, fences, documents, whole and cut, some long enough to be parsed at once. */
+const answers = fc
+  .array(
+    fc.oneof(
+      fc.json(),
+      fc.json().map((text) => text.slice(0, -1)),
+      fc.constantFrom('```', '```json\n', '```\n', '```js\n', '\n', 'see {this} ', '"quoted" ', '{"a": "}"} ', '[1,] '),
+      fc.constantFrom(`[${longString}]`, `{"a":${longString},}`, `{"a":[${longString}}`, `{"a":${longString}`),
+    ),
+    { maxLength: 8 },
+  )
   .map((parts) => parts.join(''));
 const almostJson = fc
   .array(
@@ -106,6 +136,15 @@ describe('extractJson', () => {
         expect(extractJson(text)).toEqual(slowExtract(text));
       }),
       { numRuns: 3_000, seed: 1 },
+    );
+  });
+
+  test('finds the documents of answers that the rule finds', () => {
+    fc.assert(
+      fc.property(answers, (text) => {
+        expect(extractJson(text)).toEqual(slowExtract(text));
+      }),
+      { numRuns: 2_000, seed: 3 },
     );
   });
 
