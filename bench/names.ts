@@ -1,2 +1,12 @@
 /** The figures that can be asked for, in the order they run. */
-export const figureNames: readonly string[] = ['step', 'bus', 'stdio', 'dispatch', 'extract', 'actors'];
+export const figureNames: readonly string[] = [
+  'step',
+  'bus',
+  'stdio',
+  'dispatch',
+  'pool',
+  'grep',
+  'glob',
+  'extract',
+  'actors',
+];

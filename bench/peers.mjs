@@ -3,3 +3,4 @@
 export const loadPi = () => import('@mariozechner/pi-agent-core');
 export const loadPiAi = () => import('@mariozechner/pi-ai');
 export const loadAiSdk = () => import('ai');
+export const loadFdir = () => import('fdir');

@@ -23,6 +23,25 @@ export interface AiSdk {
   tool(definition: object): object;
 }
 
+/** What the benchmark calls of fdir. */
+export type Fdir = new () => FdirBuilder;
+
+interface FdirBuilder {
+  withRelativePaths(): FdirBuilder;
+  glob(...patterns: readonly string[]): FdirBuilder;
+  globWithOptions(patterns: readonly string[], options: object): FdirBuilder;
+  exclude(isExcluded: (name: string) => boolean): FdirBuilder;
+  crawl(root: string): { sync(): readonly string[]; withPromise(): Promise<readonly string[]> };
+}
+
+/** fdir, which matches globs by picomatch. @throws Error when the peers cannot be installed */
+export async function loadFdir(folder: string): Promise<Fdir> {
+  const peers = await loadPeers(folder);
+  const module = await peers.loadFdir();
+  if (!hasAll<{ readonly fdir: Fdir }>(module, ['fdir'])) throw new Error('the installed `fdir` has another interface');
+  return module.fdir;
+}
+
 /** @throws Error when the peers cannot be installed or lack what is called here */
 export async function loadPi(folder: string): Promise<Pi> {
   const peers = await loadPeers(folder);
@@ -45,13 +64,15 @@ interface Loaders {
   loadPi(): Promise<object>;
   loadPiAi(): Promise<object>;
   loadAiSdk(): Promise<object>;
+  loadFdir(): Promise<object>;
 }
 
 /** @param folder the source folder of the benchmark: the peers live in it, beside their lock file */
 async function loadPeers(folder: string): Promise<Loaders> {
   if (!areInstalled(folder)) install(folder);
   const module: unknown = await import(pathToFileURL(path.join(folder, 'peers.mjs')).href);
-  if (!hasAll<Loaders>(module, ['loadPi', 'loadPiAi', 'loadAiSdk'])) throw new Error('bench/peers.mjs lacks a loader');
+  if (!hasAll<Loaders>(module, ['loadPi', 'loadPiAi', 'loadAiSdk', 'loadFdir']))
+    throw new Error('bench/peers.mjs lacks a loader');
   return module;
 }
 

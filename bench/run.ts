@@ -4,6 +4,9 @@ import { measureActors } from './figures/actors.ts';
 import { measureBus } from './figures/bus.ts';
 import { measureDispatch } from './figures/dispatch.ts';
 import { measureExtract } from './figures/extract.ts';
+import { measureGlob } from './figures/glob.ts';
+import { measureGrep } from './figures/grep.ts';
+import { measurePool } from './figures/pool.ts';
 import { measureStdio } from './figures/stdio.ts';
 import { measureStep } from './figures/step.ts';
 import { type Row, toText } from './report.ts';
@@ -16,6 +19,9 @@ const figures: { readonly [name: string]: MeasureFigure } = {
   bus: measureBus,
   stdio: measureStdio,
   dispatch: measureDispatch,
+  pool: measurePool,
+  grep: measureGrep,
+  glob: measureGlob,
   extract: measureExtract,
   actors: measureActors,
 };

@@ -3,7 +3,8 @@ import type { Tool, ToolWorker } from '../protocol/tool.ts';
 import { type BashSettings, runBash } from './bash.ts';
 import { defineTool } from './define.ts';
 import { editFile } from './edit-file.ts';
-import { glob } from './glob.ts';
+import { glob, spreadGlob } from './glob.ts';
+import type { GlobInput } from './glob-search.ts';
 import { grep, spreadGrep } from './grep.ts';
 import type { GrepInput } from './grep-search.ts';
 import { listDir } from './list-dir.ts';
@@ -109,7 +110,11 @@ function globTool(): Tool {
       path: directory,
     }),
     permission: 'read',
-    worker: { ...threadModule('glob', 'glob'), stall: patternStall },
+    worker: {
+      ...threadModule('glob', 'globShare'),
+      stall: patternStall,
+      spread: (call, input, threads) => spreadGlob(call, input as GlobInput, threads),
+    },
     execute: glob,
   });
 }

@@ -143,13 +143,13 @@ function isLink(path: string): boolean {
   }
 }
 
-export type Opened =
-  | { readonly ok: true; readonly fd: number; readonly stats: Stats }
-  | {
-      readonly ok: false;
-      readonly reason: 'missing' | 'directory' | 'special' | 'escaped' | 'failed';
-      readonly code: string;
-    };
+export type Opened = { readonly ok: true; readonly fd: number; readonly stats: Stats } | NotOpened;
+
+export interface NotOpened {
+  readonly ok: false;
+  readonly reason: 'missing' | 'directory' | 'special' | 'escaped' | 'failed';
+  readonly code: string;
+}
 
 const openFlags =
   constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0) | (constants.O_NOCTTY ?? 0);
@@ -169,12 +169,9 @@ export function openContained(real: string, scope: Scope): Opened {
 
 /** Opens a regular file without following a link and without ever blocking. */
 export function openRegular(path: string | Buffer): Opened {
-  let fd: number;
-  try {
-    fd = openSync(path, openFlags);
-  } catch (error) {
-    return openFailure(error);
-  }
+  const opened = openUnjudged(path);
+  if (!opened.ok) return opened;
+  const { fd } = opened;
   try {
     const stats = fstatSync(fd);
     if (stats.isFile()) return { ok: true, fd, stats };
@@ -186,7 +183,16 @@ export function openRegular(path: string | Buffer): Opened {
   }
 }
 
-function openFailure(error: unknown): Opened {
+/** The same for whatever lies there: what it is has to be found out from the handle. */
+export function openUnjudged(path: string | Buffer): NotOpened | { readonly ok: true; readonly fd: number } {
+  try {
+    return { ok: true, fd: openSync(path, openFlags) };
+  } catch (error) {
+    return openFailure(error);
+  }
+}
+
+function openFailure(error: unknown): NotOpened {
   const code = codeOf(error);
   // ENXIO: a socket, or a pipe nobody writes to. ELOOP: became a link since it was looked up.
   const reason =

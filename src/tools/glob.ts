@@ -1,75 +1,65 @@
-import { lstatSync } from 'node:fs';
-import { errorOutput, okOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
-import { codeOf } from './containment.ts';
-import { createGlobPattern } from './glob-pattern.ts';
-import { toFsPath } from './names.ts';
-import { findSearchRoot } from './search-root.ts';
-import { walk } from './walk.ts';
+import { okOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
+import { byNewest, findFiles, type GlobInput, type GlobPart, type GlobShare, maxMatches } from './glob-search.ts';
+import { dealShares } from './search-share.ts';
 
-export interface GlobInput {
-  /** Relative to `path`. */
-  readonly pattern: string;
-  readonly path: string;
-}
-
-const maxMatches = 2_000;
-
-/** Files by name pattern, newest first (agent-runtime 16). */
+/** Files by name pattern, newest first (agent-runtime 16), the whole tree on this thread. */
 export function glob(input: GlobInput, context: ToolContext): ToolOutput {
-  const pattern = input.pattern.trim();
-  if (pattern === '') return errorOutput('The glob pattern is empty.');
-  if (isLeaving(pattern)) {
-    return errorOutput(
-      'The glob pattern must be relative and must not contain `..`; use `path` to choose the directory to search.',
-    );
-  }
-  const found = findSearchRoot(input.path, context);
-  if (!found.ok) return found.output;
-  const { root } = found;
-  if (root.kind === 'file') return errorOutput(`\`${root.shown}\` is not a directory.`);
-  const matcher = createGlobPattern(pattern.replace(/^(?:\.\/)+/, ''));
-  const matches: { readonly path: string; readonly modifiedMs: number }[] = [];
-  const check = (): void => context.throwIfCancelled?.();
-  let looked = 0;
-  try {
-    const end = walk(
-      { start: root.real, rules: root.rules, order: 'none', check },
-      {
-        file(path, name, place) {
-          looked += 1;
-          if (looked % 1_000 === 0) check();
-          if (matcher.matches(path)) matches.push({ path: root.show(path), modifiedMs: modifiedAt(place.at(name)) });
-        },
-        directory: (path) => matcher.mayMatchBelow(path),
-      },
-    );
-    if (matches.length === 0) {
-      return okOutput(`No files matched \`${input.pattern}\`.`, { matches: 0, truncated: end.cut !== undefined });
-    }
-    matches.sort((left, right) => right.modifiedMs - left.modifiedMs || (left.path < right.path ? -1 : 1));
-    const isCut = matches.length > maxMatches;
-    const lines = matches.slice(0, maxMatches).map((match) => match.path);
-    const notes = [
-      ...(isCut ? [`(cut at ${maxMatches} of ${matches.length} files; narrow the pattern or the path)`] : []),
-      ...(end.cut === undefined ? [] : [`(${end.cut})`]),
-      ...(end.unreadable > 0 ? [`(${end.unreadable} directories could not be read)`] : []),
-    ];
-    const truncated = isCut || end.cut !== undefined;
-    return okOutput([lines.join('\n'), ...notes].join('\n\n'), { matches: matches.length, truncated });
-  } catch (error) {
-    if (codeOf(error) === 'EUNKNOWN') throw error;
-    return errorOutput(`\`${root.shown}\` cannot be read (${codeOf(error)}).`);
-  }
+  return joinParts(input, [findFiles(input, {}, context)]);
 }
 
-function isLeaving(pattern: string): boolean {
-  return /^(?:[/\\]|[A-Za-z]:[/\\])/.test(pattern) || pattern.split(/[/\\{},]/).includes('..');
+/** A search of a part of the tree, for a worker thread. */
+export function globShare(
+  request: { readonly input: GlobInput; readonly share: GlobShare },
+  context: ToolContext,
+): GlobPart {
+  return findFiles(request.input, request.share, context);
 }
 
-function modifiedAt(path: string): number {
-  try {
-    return lstatSync(toFsPath(path)).mtimeMs;
-  } catch {
-    return 0; // gone meanwhile
+/** How many directories one thread looks at before others are called in: a small tree is not worth their while. */
+const firstDirectories = 64;
+
+/**
+ * The same search with a large tree shared out over threads.
+ * @param call runs `globShare` on a thread
+ */
+export async function spreadGlob(
+  call: (request: { readonly input: GlobInput; readonly share: GlobShare }) => Promise<unknown>,
+  input: GlobInput,
+  threads: number,
+): Promise<ToolOutput> {
+  // The parts come from `globShare` of this very build.
+  const search = (share: GlobShare): Promise<GlobPart> => call({ input, share }) as Promise<GlobPart>;
+  const first = await search(threads > 1 ? { maxDirectories: firstDirectories } : {});
+  if (!first.ok || first.left.length === 0) return joinParts(input, [first]);
+  const shares = dealShares(first.left, threads).map((own) => search({ own }));
+  return joinParts(input, [first, ...(await Promise.all(shares))]);
+}
+
+function joinParts(input: GlobInput, parts: readonly GlobPart[]): ToolOutput {
+  const found = [];
+  let total = 0;
+  let unreadable = 0;
+  let cut: string | undefined;
+  for (const part of parts) {
+    if (!part.ok) return part.output;
+    found.push(...part.newest);
+    total += part.total;
+    unreadable += part.unreadable;
+    cut ??= part.cut;
   }
+  if (total === 0) {
+    return okOutput(`No files matched \`${input.pattern}\`.`, { matches: 0, truncated: cut !== undefined });
+  }
+  const lines = found
+    .sort(byNewest)
+    .slice(0, maxMatches)
+    .map((file) => file.shown);
+  const isCut = total > maxMatches;
+  const notes = [
+    ...(isCut ? [`(cut at ${maxMatches} of ${total} files; narrow the pattern or the path)`] : []),
+    ...(cut === undefined ? [] : [`(${cut})`]),
+    ...(unreadable > 0 ? [`(${unreadable} directories could not be read)`] : []),
+  ];
+  const content = [lines.join('\n'), ...notes].join('\n\n');
+  return okOutput(content, { matches: total, truncated: isCut || cut !== undefined });
 }

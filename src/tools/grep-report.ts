@@ -19,14 +19,15 @@ export interface GrepBlock {
 export interface GrepReport {
   readonly blocks: readonly GrepBlock[];
   readonly isFull: boolean;
-  /** Begins a file; `shown` is how the output names it. */
-  open(path: string, shown: string): void;
+  /** Begins a file. */
+  open(path: string): void;
   /** A matching line. @returns false when no more of this file is needed */
   add(source: LineSource, start: number, end: number): boolean;
   close(): void;
 }
 
-export function createGrepReport(mode: GrepMode, context: number): GrepReport {
+/** @param show how the output names the file at a path */
+export function createGrepReport(mode: GrepMode, context: number, show: (path: string) => string): GrepReport {
   const blocks: GrepBlock[] = [];
   let characters = 0;
   let isFull = false;
@@ -81,15 +82,15 @@ export function createGrepReport(mode: GrepMode, context: number): GrepReport {
     get isFull() {
       return isFull;
     },
-    open(at, as) {
+    open(at) {
       path = at;
-      shown = as;
       lines = [];
       matches = 0;
       place = undefined;
     },
     add(source, start, end) {
       matches += 1;
+      if (matches === 1) shown = show(path);
       if (mode === 'content') showMatch(source, start, end);
       return mode !== 'files' && !isFull;
     },

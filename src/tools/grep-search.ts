@@ -1,12 +1,13 @@
-import { closeSync, readSync } from 'node:fs';
 import { isEngineError } from '../protocol/error.ts';
 import { errorOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
-import { codeOf, openContained, openRegular, type Opened } from './containment.ts';
+import { codeOf, openContained, openUnjudged } from './containment.ts';
+import { createFileReader, type FileReader } from './file-reader.ts';
 import { createGlobPattern } from './glob-pattern.ts';
 import { createGrepReport, type GrepBlock, type GrepMode, type GrepReport } from './grep-report.ts';
 import { createLineMatcher, type LineMatcher } from './line-matcher.ts';
 import { toFsPath } from './names.ts';
 import { findSearchRoot, type SearchRoot } from './search-root.ts';
+import { createFirstGate, createShareGate } from './search-share.ts';
 import { looksBinary, sniffedBytes } from './text-bytes.ts';
 import { walk } from './walk.ts';
 
@@ -21,15 +22,12 @@ export interface GrepInput {
   readonly case_insensitive: boolean;
 }
 
-/** Which of the files to search, all in the order of their paths. */
+/** Which part of the tree to search, in the order of the paths. */
 export interface GrepShare {
-  /** Stop after about this many bytes and tell where. */
+  /** Stop after about this many bytes and tell what is left. */
   readonly maxBytes?: number;
-  /** Only files behind this path. */
-  readonly after?: string;
-  /** Only every `of`-th file, from this one on. */
-  readonly index?: number;
-  readonly of?: number;
+  /** Go on with these. */
+  readonly own?: readonly string[];
 }
 
 /** What a search of some of the files found; plain data. */
@@ -38,9 +36,8 @@ export type GrepPart =
   | {
       readonly ok: true;
       readonly blocks: readonly GrepBlock[];
-      readonly isFull: boolean;
-      /** The last file searched, when more follow. */
-      readonly stoppedAt?: string;
+      /** What was not searched because of `maxBytes`; none when the output is full anyway. */
+      readonly left: readonly string[];
       readonly tooLarge: number;
       readonly unreadable: number;
       /** What was left out because of a limit of the walk. */
@@ -53,15 +50,14 @@ const maxFileBytes = 10 * 1_024 * 1_024;
 interface Search {
   readonly matcher: LineMatcher;
   readonly report: GrepReport;
+  readonly reader: FileReader;
   readonly check: () => void;
-  /** Grows to the largest file read. */
-  scratch: Buffer;
   bytes: number;
   tooLarge: number;
   unreadable: number;
 }
 
-/** Searches the files of one share. */
+/** Searches one share of the tree. */
 export function searchShare(input: GrepInput, share: GrepShare, context: ToolContext): GrepPart {
   const found = findSearchRoot(input.path, context);
   if (!found.ok) return found;
@@ -69,16 +65,16 @@ export function searchShare(input: GrepInput, share: GrepShare, context: ToolCon
   try {
     const search: Search = {
       matcher: createLineMatcher(input.pattern, input.case_insensitive),
-      report: createGrepReport(input.output_mode, input.context),
+      report: createGrepReport(input.output_mode, input.context, root.kind === 'file' ? () => root.shown : root.show),
+      reader: createFileReader(maxFileBytes),
       check: () => context.throwIfCancelled?.(),
-      scratch: Buffer.allocUnsafeSlow(256 * 1_024),
       bytes: 0,
       tooLarge: 0,
       unreadable: 0,
     };
     const end = root.kind === 'file' ? searchOne(root, search) : searchTree(root, input.glob, share, search);
     const { report, tooLarge, unreadable } = search;
-    return { ok: true, blocks: report.blocks, isFull: report.isFull, tooLarge, unreadable, ...end };
+    return { ok: true, blocks: report.blocks, tooLarge, unreadable, ...end };
   } catch (error) {
     if (isEngineError(error) && error.kind === 'invalid_request')
       return { ok: false, output: errorOutput(error.message) };
@@ -87,42 +83,30 @@ export function searchShare(input: GrepInput, share: GrepShare, context: ToolCon
   }
 }
 
-function searchOne(root: SearchRoot, search: Search): Record<string, never> {
-  searchFile(openContained(root.real, root.scope), '', root.shown, search);
-  return {};
+type SearchEnd = Pick<Extract<GrepPart, { ok: true }>, 'left' | 'cut'>;
+
+function searchOne(root: SearchRoot, search: Search): SearchEnd {
+  searchFile(openContained(root.real, root.scope), '', search);
+  return { left: [] };
 }
 
-function searchTree(
-  root: SearchRoot,
-  glob: string | undefined,
-  share: GrepShare,
-  search: Search,
-): { readonly cut?: string; readonly stoppedAt?: string } {
+function searchTree(root: SearchRoot, glob: string | undefined, share: GrepShare, search: Search): SearchEnd {
   const isWanted = createFilter(glob, root);
-  const { after = '', index = 0, of = 1, maxBytes = Number.POSITIVE_INFINITY } = share;
-  let turn = 0;
-  let stoppedAt: string | undefined;
-  const end = walk(
+  const { own, maxBytes = Infinity } = share;
+  const gate = own === undefined ? createFirstGate(() => search.bytes > maxBytes) : createShareGate(own);
+  const { unreadable, cut } = walk(
     { start: root.real, rules: root.rules, order: 'path', check: search.check },
     {
-      // A directory all of whose paths lie before the mark holds nothing for this share.
-      directory: (path) => after === '' || `${path}/` >= after || after.startsWith(`${path}/`),
+      directory: (path) => gate.entersDirectory(path),
+      accepts: (path) => isWanted(path) && gate.takesFile(path),
       file(path, name, place) {
-        if (path <= after || !isWanted(path)) return true;
-        turn += 1;
-        if ((turn - 1) % of !== index) return true;
-        if (search.bytes > maxBytes) return false;
-        searchFile(openRegular(toFsPath(place.at(name))), path, root.show(path), search);
-        if (search.bytes > maxBytes) stoppedAt = path;
+        searchFile(openUnjudged(toFsPath(place.at(name))), path, search);
         return !search.report.isFull;
       },
     },
   );
-  search.unreadable += end.unreadable;
-  return {
-    ...(end.cut === undefined ? {} : { cut: end.cut }),
-    ...(stoppedAt === undefined || search.report.isFull ? {} : { stoppedAt }),
-  };
+  search.unreadable += unreadable;
+  return { left: search.report.isFull ? [] : gate.left, ...(cut === undefined ? {} : { cut }) };
 }
 
 function createFilter(glob: string | undefined, root: SearchRoot): (path: string) => boolean {
@@ -132,33 +116,30 @@ function createFilter(glob: string | undefined, root: SearchRoot): (path: string
   return (path) => pattern.matches(path) || pattern.matches(root.show(path));
 }
 
-function searchFile(opened: Opened, path: string, shown: string, search: Search): void {
-  if (!opened.ok) {
-    if (opened.reason === 'failed') search.unreadable += 1;
-    return;
-  }
-  try {
-    if (opened.stats.size > maxFileBytes) {
+function searchFile(opened: Parameters<FileReader['read']>[0], path: string, search: Search): void {
+  search.check();
+  const read = search.reader.read(opened);
+  switch (read.kind) {
+    case 'whole':
+      searchBytes(read.bytes, path, search);
+      break;
+    case 'too_large':
       search.tooLarge += 1;
-      return;
-    }
-    search.check();
-    const bytes = readAll(opened.fd, opened.stats.size, search);
-    if (bytes !== undefined) searchBytes(bytes, path, shown, search);
-  } catch (error) {
-    if (codeOf(error) === 'EUNKNOWN') throw error;
-    search.unreadable += 1;
-  } finally {
-    closeSync(opened.fd);
+      break;
+    case 'unreadable':
+      search.unreadable += 1;
+      break;
+    case 'special':
+      break;
   }
 }
 
-function searchBytes(bytes: Buffer, path: string, shown: string, search: Search): void {
+function searchBytes(bytes: Buffer, path: string, search: Search): void {
   search.bytes += bytes.length;
   if (bytes.subarray(0, sniffedBytes).includes(0)) return;
   const { report } = search;
   let isText: boolean | undefined;
-  report.open(path, shown);
+  report.open(path);
   search.matcher.search(
     bytes,
     (source, start, end) => {
@@ -169,16 +150,4 @@ function searchBytes(bytes: Buffer, path: string, shown: string, search: Search)
     search.check,
   );
   report.close();
-}
-
-/** The whole file in the shared buffer; nothing when it has grown too large meanwhile. */
-function readAll(fd: number, size: number, search: Search): Buffer | undefined {
-  if (size >= search.scratch.length) search.scratch = Buffer.allocUnsafeSlow(Math.min(size * 2, maxFileBytes + 1));
-  let length = 0;
-  for (;;) {
-    const count = readSync(fd, search.scratch, length, search.scratch.length - length, null);
-    length += count;
-    if (count === 0 || length >= size) break;
-  }
-  return length > maxFileBytes ? undefined : search.scratch.subarray(0, length);
 }

@@ -2,13 +2,14 @@ import { countCharacters } from '../protocol/json.ts';
 import { okOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
 import { type GrepBlock, maxGrepCharacters } from './grep-report.ts';
 import { type GrepInput, type GrepPart, type GrepShare, searchShare } from './grep-search.ts';
+import { dealShares } from './search-share.ts';
 
 /** Lines by regular expression (agent-runtime 16), all files on this thread. */
 export function grep(input: GrepInput, context: ToolContext): ToolOutput {
   return joinParts(input, [searchShare(input, {}, context)]);
 }
 
-/** A search of some of the files, for a worker thread. */
+/** A search of a part of the tree, for a worker thread. */
 export function grepShare(
   request: { readonly input: GrepInput; readonly share: GrepShare },
   context: ToolContext,
@@ -20,7 +21,7 @@ export function grepShare(
 const firstShareBytes = 4 * 1_024 * 1_024;
 
 /**
- * The same search with the files of a large tree shared out over threads.
+ * The same search with a large tree shared out over threads.
  * @param call runs `grepShare` on a thread
  */
 export async function spreadGrep(
@@ -31,9 +32,8 @@ export async function spreadGrep(
   // The parts come from `grepShare` of this very build.
   const search = (share: GrepShare): Promise<GrepPart> => call({ input, share }) as Promise<GrepPart>;
   const first = await search(threads > 1 ? { maxBytes: firstShareBytes } : {});
-  if (!first.ok || first.stoppedAt === undefined) return joinParts(input, [first]);
-  const after = first.stoppedAt;
-  const shares = Array.from({ length: threads }, (_, index) => search({ after, index, of: threads }));
+  if (!first.ok || first.left.length === 0) return joinParts(input, [first]);
+  const shares = dealShares(first.left, threads).map((own) => search({ own }));
   return joinParts(input, [first, ...(await Promise.all(shares))]);
 }
 
@@ -47,8 +47,7 @@ function joinParts(input: GrepInput, parts: readonly GrepPart[]): ToolOutput {
     if (!part.ok) return part.output;
     blocks.push(...part.blocks);
     tooLarge += part.tooLarge;
-    // Every part meets the same directories.
-    unreadable = Math.max(unreadable, part.unreadable);
+    unreadable += part.unreadable;
     cut ??= part.cut;
   }
   blocks.sort((left, right) => (left.path < right.path ? -1 : 1));

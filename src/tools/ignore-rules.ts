@@ -7,13 +7,21 @@ import { isInside } from './path-rules.ts';
 
 /** The `.gitignore` files that apply at one place of a walk, innermost last. Paths are relative to where the walk began. */
 export interface IgnoreRules {
-  ignores(path: string, isDirectory: boolean): boolean;
-  /** These rules and those of a `.gitignore` in the directory `prefix` (empty, or ending with `/`). */
+  /** What the rules say of entries of the directory `prefix` (empty, or ending with `/`), which is not ignored itself. */
+  inside(prefix: string): EntryRules;
+  /** These rules and those of a `.gitignore` in the directory `prefix`. */
   with(text: string, prefix: string): IgnoreRules;
 }
 
+/** @returns whether the entry is left out */
+export type EntryRules = (name: string, isDirectory: boolean) => boolean;
+
 interface Frame {
   readonly matcher: Ignore;
+  /** The patterns that are about names in any directory, in their order; absent when there are none. */
+  readonly names: Ignore | undefined;
+  /** How many directories below its own the other patterns reach: those that are about paths. */
+  readonly reach: number;
   /** Put in front of a path to make it relative to the file's directory. */
   readonly lead: string;
   /** Or how much of the front to drop. */
@@ -29,7 +37,7 @@ export function rulesAbove(start: string, scope: Scope): IgnoreRules | undefined
   for (const directory of ancestorsWithRules(start, scope)) {
     const text = readRules(join(directory, '.gitignore'));
     const lead = `${relative(directory, start).split(sep).join('/')}/`;
-    if (text !== undefined) frames.unshift({ matcher: createMatcher(text), lead, drop: 0 });
+    if (text !== undefined) frames.unshift({ ...createMatchers(text), lead, drop: 0 });
   }
   const isStartIgnored = frames.some((frame) => frame.matcher.test(frame.lead).ignored);
   return isStartIgnored || frames.length === 0 ? undefined : createRules(frames);
@@ -58,18 +66,49 @@ function isRepository(directory: string): boolean {
 
 function createRules(frames: readonly Frame[]): IgnoreRules {
   return {
-    ignores(path, isDirectory) {
-      for (let at = frames.length - 1; at >= 0; at -= 1) {
-        const frame = frames[at];
-        if (frame === undefined) continue;
-        const own = frame.lead + (frame.drop === 0 ? path : path.slice(frame.drop));
-        const verdict = frame.matcher.test(isDirectory ? `${own}/` : own);
-        if (verdict.ignored) return true;
-        if (verdict.unignored) return false;
-      }
-      return false;
+    inside(prefix) {
+      const tests = frames.flatMap((frame) => testsInside(frame, prefix)).reverse();
+      return (name, isDirectory) => {
+        const entry = isDirectory ? `${name}/` : name;
+        for (const { matcher, front } of tests) {
+          const verdict = matcher.test(front + entry);
+          if (verdict.ignored) return true;
+          if (verdict.unignored) return false;
+        }
+        return false;
+      };
     },
-    with: (text, prefix) => createRules([...frames, { matcher: createMatcher(text), lead: '', drop: prefix.length }]),
+    with: (text, prefix) => createRules([...frames, { ...createMatchers(text), lead: '', drop: prefix.length }]),
+  };
+}
+
+interface FrameTest {
+  readonly matcher: Ignore;
+  /** Put in front of a name. */
+  readonly front: string;
+}
+
+/** Deep down only the patterns about names can match, and a name alone is matched faster than a path. */
+function testsInside({ matcher, names, reach, lead, drop }: Frame, prefix: string): readonly FrameTest[] {
+  const front = lead + prefix.slice(drop);
+  if (front.split('/').length - 1 <= reach) return [{ matcher, front }];
+  return names === undefined ? [] : [{ matcher: names, front: '' }];
+}
+
+function createMatchers(text: string): Pick<Frame, 'matcher' | 'names' | 'reach'> {
+  const names: string[] = [];
+  let reach = -1;
+  for (const line of text.split(/\r?\n/)) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const segments = line.replace(/^!/, '').trimEnd().replace(/\/$/, '').split('/');
+    const isPlain = !line.includes('\\') && !line.includes('**');
+    if (isPlain && segments.length === 1) names.push(line);
+    else reach = isPlain ? Math.max(reach, segments.filter((segment) => segment !== '').length - 1) : Infinity;
+  }
+  return {
+    matcher: createMatcher(text),
+    names: names.length === 0 ? undefined : createMatcher(names.join('\n')),
+    reach,
   };
 }
 

@@ -23,6 +23,8 @@ const maxLevels = 200;
 const maxEntries = 2_000_000;
 
 export interface Visitor {
+  /** A file before it is known whether it is ignored, which costs more than most questions. @returns false to pass over it */
+  accepts?(path: string, name: string): boolean;
   /** A regular file; `place.at(name)` is where it can be opened now. @returns false to end the walk */
   file(path: string, name: string, place: Directory): boolean | void;
   /** A directory about to be entered. @returns false to pass over it, `stop` to end the walk */
@@ -68,6 +70,7 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
     options.check();
     const entries = directory.read();
     const rules = rulesOf(directory, entries, prefix, inherited);
+    const ignores = rules?.inside(prefix);
     if (options.order !== 'none') entries.sort(options.order === 'name' ? byName : byPath);
     seen += entries.length;
     if (seen > maxEntries) {
@@ -79,8 +82,8 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
       const { name } = entry;
       const path = prefix + name;
       const isDirectory = entry.isDirectory();
-      if (isDirectory && skippedDirectories.has(name)) continue;
-      if (rules?.ignores(path, isDirectory) === true) continue;
+      if (isDirectory ? skippedDirectories.has(name) : visitor.accepts?.(path, name) === false) continue;
+      if (ignores?.(name, isDirectory) === true) continue;
       if (isDirectory) enter(directory, name, path, level, rules);
       else if (entry.isFile()) isStopped ||= visitor.file(path, name, directory) === false;
       else isStopped ||= visitor.other?.(path) === false;

@@ -74,6 +74,56 @@ test('long results are cut with a note', async () => {
   expect(found.metadata).toMatchObject({ truncated: true });
 });
 
+test('glob gives the same from several threads as from one, whatever they share', async () => {
+  using workspace = createWorkspace();
+  for (let index = 0; index < 300; index += 1) {
+    workspace.write(`part-${index % 7}/src/area-${index % 45}/file-${index}.ts`, '');
+    workspace.write(`part-${index % 7}/top-${index}.ts`, '');
+  }
+  for (let index = 0; index < 90; index += 1) workspace.write(`flat-${index}/x.ts`, '');
+  workspace.write('.gitignore', 'area-3/\n/part-2/src\n');
+  workspace.write('part-1/.gitignore', '!area-3/\ntop-1*\n');
+  const context = workspace.context();
+  const { glob, globShare, spreadGlob } = await import('../../src/tools/glob.ts');
+
+  for (const pattern of ['**/*.ts', 'part-*/**', 'part-1/src/**/*5.ts', 'flat-*/*']) {
+    const input = { pattern, path: '.' };
+    const calls: unknown[] = [];
+    const spread = await spreadGlob(
+      async (part) => {
+        calls.push(part.share);
+        return structuredClone(globShare(part, context));
+      },
+      input,
+      3,
+    );
+
+    expect(spread).toEqual(glob(input, context));
+    expect(spread.metadata?.['matches']).toBeGreaterThan(0);
+    if (pattern === '**/*.ts') expect(calls.length).toBe(4);
+  }
+});
+
+test('a directory that a nearer ignore file takes back is looked into', async () => {
+  using workspace = createWorkspace();
+  workspace.write('.gitignore', 'build/\n/docs/*\n!/docs/kept\n');
+  workspace.write('app/.gitignore', '!build/\n');
+  workspace.write('a/.gitignore', '**/deep/*.txt\n');
+  for (const file of [
+    'app/build/x',
+    'lib/build/x',
+    'docs/kept/x',
+    'docs/other/x',
+    'docs/y',
+    'a/b/deep/n.txt',
+    'a/n.txt',
+  ]) {
+    workspace.write(file, 'needle');
+  }
+
+  expect((await workspace.call('grep', { pattern: 'needle' })).content).toBe('a/n.txt\napp/build/x\ndocs/kept/x');
+});
+
 test('a deep tree ends at a stated level', async () => {
   using workspace = createWorkspace();
   const deep = join(workspace.root, ...Array.from({ length: 230 }, () => 'd'));
