@@ -3,6 +3,8 @@ export const figureNames: readonly string[] = [
   'step',
   'bus',
   'stdio',
+  'plugins',
+  'plugin-start',
   'dispatch',
   'pool',
   'grep',

@@ -11,7 +11,9 @@ export interface RawPeer {
  */
 export async function openRawPeer(command: readonly [string, ...string[]]): Promise<RawPeer> {
   const [program, ...args] = command;
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  // why: a process group of its own, which every plugin must have, is scheduled as a group of its own on Linux; that is the
+  // system's price and shall weigh alike
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
   const pending = new Map<number, (result: unknown) => void>();
   let lastId = 0;

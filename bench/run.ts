@@ -7,6 +7,8 @@ import { measureExtract } from './figures/extract.ts';
 import { measureGlob } from './figures/glob.ts';
 import { measureGrep } from './figures/grep.ts';
 import { measurePool } from './figures/pool.ts';
+import { measurePluginStart } from './figures/plugin-start.ts';
+import { measurePlugins } from './figures/plugins.ts';
 import { measureStdio } from './figures/stdio.ts';
 import { measureStep } from './figures/step.ts';
 import { type Row, toText } from './report.ts';
@@ -18,6 +20,8 @@ const figures: { readonly [name: string]: MeasureFigure } = {
   step: measureStep,
   bus: measureBus,
   stdio: measureStdio,
+  plugins: measurePlugins,
+  'plugin-start': measurePluginStart,
   dispatch: measureDispatch,
   pool: measurePool,
   grep: measureGrep,

@@ -299,7 +299,7 @@ async function greet(
       }
       return peer.requestText(vppMethods.callTool, params, {
         timeoutMs: timeouts.toolCall,
-        signal: context.signal,
+        signalSource: context,
         read: readToolResult,
         tag: { tool, context },
       });

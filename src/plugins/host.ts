@@ -75,7 +75,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   /** By plugin name: the slot its one registered hook asks. */
   const hookTargets = new Map<string, { slot: PluginSlot }>();
   let lane: Promise<unknown> = Promise.resolve();
-  let starting = new AbortController();
+  /** One for each plugin that is starting: many listeners on one signal look like a leak to Node. */
+  let starting: readonly AbortController[] = [];
   let stopping: Promise<void> | undefined;
 
   /** Loads and stops one at a time, in the order they were asked for. */
@@ -159,9 +160,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       if (isTaken(name) || fresh.some((slot) => slot.declaration.name === name)) warnOfDuplicate(name);
       else fresh.push(createSlot(declaration));
     }
-    starting = new AbortController();
-    const { signal } = starting;
-    const outcomes = await Promise.allSettled(fresh.map((slot) => slot.start(signal)));
+    starting = fresh.map(() => new AbortController());
+    const outcomes = await Promise.allSettled(fresh.map((slot, index) => slot.start(starting[index]?.signal)));
+    starting = [];
     const broken = reportFailures(fresh, outcomes);
     const ready = fresh.filter((_, index) => outcomes[index]?.status === 'fulfilled');
     failed = [...failed.filter((slot) => !isAmong(slot, fresh)), ...fresh.filter((slot) => !ready.includes(slot))];
@@ -241,7 +242,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   }
 
   function stop(): Promise<void> {
-    starting.abort();
+    for (const start of starting) start.abort();
     stopping ??= inLane(async () => {
       await stopSlots(loaded);
       loaded = [];

@@ -8,12 +8,19 @@ export interface PendingCall<Tag> extends OutgoingLine {
   startedAt: number;
   deadline: number;
   readonly isSilent: boolean;
-  readonly signal: AbortSignal | undefined;
+  /** Absent as long as nobody looked. */
+  signal: AbortSignal | undefined;
+  readonly signalSource: SignalSource | undefined;
   readonly tag: Tag | undefined;
   /** Set while its signal is listened to. */
   listening: SignalListener<Tag> | undefined;
   accept: (result: unknown) => void;
   reject: (error: Error) => void;
+}
+
+/** Something that makes its signal when it is looked at. */
+export interface SignalSource {
+  readonly signal: AbortSignal;
 }
 
 /** The calls of one signal share one listener: Node warns of a leak at the eleventh. */
@@ -25,6 +32,7 @@ interface SignalListener<Tag> {
 interface CallOptions<Tag> {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  readonly signalSource?: SignalSource | undefined;
   readonly isSilent?: boolean;
   readonly tag?: Tag;
 }
@@ -48,6 +56,7 @@ export function toPendingCall<Tag>(
     deadline: 0,
     isSilent: options.isSilent === true,
     signal: options.signal,
+    signalSource: options.signalSource,
     tag: options.tag,
     listening: undefined,
     accept: ignore,
@@ -148,8 +157,10 @@ export function createPendingCalls<Tag>(options: {
     const calls = fresh;
     fresh = [];
     for (const call of calls) {
+      if (find(call.id) !== call) continue;
+      call.signal ??= call.signalSource?.signal;
       const { signal } = call;
-      if (signal === undefined || find(call.id) !== call) continue;
+      if (signal === undefined) continue;
       if (signal.aborted) options.onAborted(call);
       else listenTo(signal, call);
     }
@@ -202,7 +213,7 @@ export function createPendingCalls<Tag>(options: {
       call.deadline = call.startedAt + call.timeoutMs;
       put(call);
       if (!timers.has(call.timeoutMs)) watch(call.timeoutMs, call.timeoutMs);
-      if (call.signal !== undefined) listenSoon(call);
+      if (call.signal !== undefined || call.signalSource !== undefined) listenSoon(call);
     },
     get: find,
     take(id) {

@@ -5,7 +5,7 @@ import { rpcCodes, type RpcErrorObject, type RpcId } from '../protocol/jsonrpc.t
 import { toJsonText } from '../protocol/lines.ts';
 import { createWindowGate } from './flood-gate.ts';
 import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
-import { createPendingCalls, type PendingCall, toPendingCall } from './pending-calls.ts';
+import { createPendingCalls, type PendingCall, type SignalSource, toPendingCall } from './pending-calls.ts';
 import { createRpcIntake } from './rpc-intake.ts';
 import { formatSeconds } from './duration.ts';
 
@@ -49,6 +49,11 @@ export interface RequestOptions<T, Tag> {
   /** Judges the result; an error it throws becomes `sent an invalid … result`. */
   readonly read: (result: unknown) => T;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Instead of a signal: looked at only when the call takes longer than a few milliseconds, since making a signal costs as much
+   * as half a call. Who starts a call checks it before, and an answer that comes first counts.
+   */
+  readonly signalSource?: SignalSource | undefined;
   /** Never tell the other side that the call was given up (`initialize`, `shutdown`). */
   readonly isSilent?: boolean;
   /** Allowed although new calls are refused: the last request of a connection. */

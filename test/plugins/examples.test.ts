@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { discoverPlugins } from '../../src/plugins/discovery.ts';
+import { fuzzPlugin } from '../../src/plugins/fault-kit.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { PluginToolResult } from '../../src/protocol/vpp.ts';
 import { openStage, type Stage, toContext } from './support.ts';
@@ -12,13 +14,26 @@ const folder = path.join(import.meta.dirname, '../../examples/plugins');
 let stage: Stage;
 let workspace: string;
 
-function hasPython(): boolean {
+function has(program: string): boolean {
   try {
-    execFileSync('python3', ['--version'], { stdio: 'ignore' });
+    execFileSync(program, ['--version'], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
   }
+}
+
+const hasPython = has('python3');
+const hasCompiler = process.platform !== 'win32' && has('cc');
+
+/** Compiles the C example where it leaves nothing in the tree; the folder of the program. */
+function compile(): string {
+  const built = path.join(workspace, '..', `${path.basename(workspace)}-built`);
+  mkdirSync(built);
+  const strict = ['-std=c11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-O2'];
+  const source = path.join(folder, 'text-stats/text_stats.c');
+  execFileSync('cc', [...strict, '-o', path.join(built, 'text-stats'), source], { stdio: 'inherit' });
+  return built;
 }
 
 beforeAll(async () => {
@@ -37,14 +52,24 @@ beforeAll(async () => {
     folders: [folder],
     logger: { trace() {}, debug() {}, info() {}, warn: (message) => expect.fail(message), error() {} },
   });
-  expect(declarations.map((declaration) => declaration.name)).toEqual(['guard', 'json-tools', 'todo-scan']);
-  const runnable = declarations.filter(({ name }) => name !== 'todo-scan' || hasPython());
-  await stage.host.load(runnable.map((declaration) => ({ ...declaration, required: true })));
+  expect(declarations.map((declaration) => declaration.name)).toEqual([
+    'guard',
+    'json-tools',
+    'text-stats',
+    'todo-scan',
+  ]);
+  const isMissing: { readonly [name: string]: boolean } = { 'todo-scan': !hasPython, 'text-stats': !hasCompiler };
+  const runnable = declarations.filter(({ name }) => isMissing[name] !== true);
+  const cwd = hasCompiler ? compile() : undefined;
+  await stage.host.load(
+    runnable.map((entry) => ({ ...entry, ...(entry.name === 'text-stats' ? { cwd } : {}), required: true })),
+  );
 });
 
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
   await rm(workspace, { recursive: true, force: true });
+  await rm(`${workspace}-built`, { recursive: true, force: true });
 });
 
 async function call(tool: string, input: JsonObject): Promise<PluginToolResult> {
@@ -52,7 +77,7 @@ async function call(tool: string, input: JsonObject): Promise<PluginToolResult> 
   return (await stage.tools.get(tool)?.call(input, context)) as PluginToolResult;
 }
 
-describe.skipIf(!hasPython())('todo-scan, in Python', () => {
+describe.skipIf(!hasPython)(`todo-scan, in Python${hasPython ? '' : ' (skipped: there is no python3)'}`, () => {
   test('finds the notes of the workspace, in order, and nothing of others', async () => {
     expect(await call('todo_scan', {})).toEqual({
       content: 'src/a.py:2: TODO: name this\nsrc/b.js:1: FIXME(ann) rounding',
@@ -75,6 +100,48 @@ describe.skipIf(!hasPython())('todo-scan, in Python', () => {
 
   test('offers its agent', () => {
     expect(stage.agents.get('todo_triage')).toMatchObject({ tools: { named: ['todo_scan', 'read_file', 'grep'] } });
+  });
+});
+
+describe.skipIf(!hasCompiler)(`text-stats, in C${hasCompiler ? '' : ' (skipped: there is no C compiler)'}`, () => {
+  test('counts a file', async () => {
+    expect(await call('text_stats', { file: 'src/a.py' })).toEqual({
+      content: '3 lines, 11 words, 41 bytes; the longest line is 2 with 17 bytes',
+      is_error: false,
+    });
+  });
+
+  test('reads texts as JSON writes them', async () => {
+    const name = 'a "b" \\ \u00e9你🚀\t.txt';
+    await writeFile(path.join(workspace, name), '');
+
+    expect((await call('text_stats', { file: name })).content).toMatch(/^0 lines, 0 words, 0 bytes/);
+    expect((await call('text_stats', { file: `${'🚀'.repeat(60)}` })).content).toContain('No such file');
+  });
+
+  test.each(['..', '/etc/passwd', 'etc/passwd'])('refuses to look at %s', async (file) => {
+    expect(await call('text_stats', { file })).toEqual({
+      content: `\`${file}\` is outside the workspace`,
+      is_error: true,
+    });
+  });
+
+  test.each([
+    [{ file: 'src' }, '`src` is no regular file'],
+    [{}, '`file` must be a string'],
+    [{ file: 'a\u0000b' }, '`file` must be a string'],
+  ])('answers %j with a reason', async (input, content) => {
+    expect(await call('text_stats', input)).toEqual({ content, is_error: true });
+  });
+
+  test('survives everything', { timeout: 120_000 }, async () => {
+    const command = [path.join(`${workspace}-built`, 'text-stats')];
+    const tool = { name: 'text_stats', input: { file: 'src/a.py' } };
+
+    const results = await fuzzPlugin({ name: 'text-stats', command }, { tool, timeoutMs: 20_000 });
+
+    expect(results.filter((result) => result.outcome === 'failed')).toEqual([]);
+    expect(results.length).toBeGreaterThan(20);
   });
 });
 

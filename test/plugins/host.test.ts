@@ -28,7 +28,7 @@ describe('loading', () => {
     ['a folder as program', { command: ['/tmp'] }, 'permission denied (EACCES)'],
     ['a working directory that is missing', { command: ['node'], cwd: 'nowhere' }, 'ENOENT'],
     ['an empty command', { command: [] }, 'plugin `p` has an empty command'],
-  ])('%s skips an optional plugin and stops a required one', async (_name, declaration, reason) => {
+  ])('%s skips an optional plugin and stops a required one (PL4)', async (_name, declaration, reason) => {
     await using stage = await openStage(short);
     const broken = { name: 'p', ...declaration };
 
@@ -43,7 +43,7 @@ describe('loading', () => {
     });
   });
 
-  test('a bare name that is not found logs the PATH it was looked up on', async () => {
+  test('a bare name that is not found logs the PATH it was looked up on (PL9)', async () => {
     await using stage = await openStage({ ...short, environment: { PATH: '/one:/two' } });
 
     await stage.host.load([{ name: 'p', command: ['no-such-program-anywhere'] }]);
@@ -86,6 +86,20 @@ describe('loading', () => {
     expect(stage.messages('warn')).toContain('plugin `a` declared twice; ignoring duplicate');
   });
 
+  test('many plugins at once do not look like a leak to Node', async () => {
+    await using stage = await openStage(short);
+    const warnings: string[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning.message);
+    process.on('warning', onWarning);
+
+    const records = await stage.host.load(Array.from({ length: 12 }, (_, index) => plugin(`p${index}`, 'tools=')));
+    await new Promise(setImmediate);
+    process.off('warning', onWarning);
+
+    expect(records).toHaveLength(12);
+    expect(warnings).toEqual([]);
+  });
+
   test('a stop during a load gives the start up and leaves nothing', async () => {
     await using stage = await openStage(short);
     const loading = stage.host.load([plugin('p', 'silent')]);
@@ -122,15 +136,18 @@ describe('loading', () => {
     [{ restart: { max: -1 } }, 'restart.max'],
     [{ maxLineBytes: 0.5 }, 'maxLineBytes'],
     [{ stderr: { perSecond: 0 } }, 'stderr.perSecond'],
-  ] satisfies [Partial<PluginHostOptions>, string][])('the figure %j is refused by name', async (options, name) => {
-    await expect(openStage(options)).rejects.toMatchObject({
-      kind: 'config',
-      message: expect.stringContaining(name) as string,
-    });
-  });
+  ] satisfies [Partial<PluginHostOptions>, string][])(
+    'the figure %j is refused by name (FR11)',
+    async (options, name) => {
+      await expect(openStage(options)).rejects.toMatchObject({
+        kind: 'config',
+        message: expect.stringContaining(name) as string,
+      });
+    },
+  );
 });
 
-describe('hooks fail closed', () => {
+describe('hooks fail closed (AG16)', () => {
   test('for each of twenty parallel calls, whatever goes wrong', async () => {
     await using stage = await openStage({ timeouts: { ...short.timeouts, hook: 150 } });
     await stage.host.load([plugin('g', 'hook')]);
@@ -152,7 +169,7 @@ describe('hooks fail closed', () => {
 });
 
 describe('a plugin that dies', () => {
-  test('fails what is pending with its exit and last words, later calls at once', async () => {
+  test('fails what is pending with its exit and last words, later calls at once (FR8)', async () => {
     await using stage = await openStage(short);
     await stage.host.load([plugin('p')]);
     const hanging = stage.call('hang').catch((error: unknown) => error);
@@ -170,7 +187,7 @@ describe('a plugin that dies', () => {
     expect(stage.host.status()).toMatchObject([{ state: 'ended', lastError: 'ended with exit code 5' }]);
   });
 
-  test('while a large request is on its way fails that call and nothing else', async () => {
+  test('while a large request is on its way fails that call and nothing else (PL4)', async () => {
     await using stage = await openStage(short);
     await stage.host.load([plugin('p'), plugin('q', 'tools=other')]);
 
@@ -207,7 +224,7 @@ describe('a plugin that dies', () => {
     expect(stage.messages('warn').filter((message) => message.includes('overrides'))).toEqual([]);
   });
 
-  test('again and again is given up, and starts again when it is asked to', async () => {
+  test('again and again is given up, and starts again when it is asked to (PL3)', async () => {
     await using stage = await openStage({ ...short, restart: restarting });
     await stage.host.load([plugin('p', 'hook')]);
     for (let restarts = 1; restarts <= 3; restarts += 1) {
@@ -245,7 +262,7 @@ describe('a plugin that dies', () => {
   });
 });
 
-describe('a plugin that does not listen', () => {
+describe('a plugin that does not listen (PL6)', () => {
   test('lets calls time out on time, skips what was not begun and is stopped within the limits', async () => {
     await using stage = await openStage({ timeouts: { ...short.timeouts, toolCall: 300 } });
     await stage.host.load([plugin('p', 'stay')]);
@@ -288,17 +305,20 @@ describe('a plugin that does not listen', () => {
   });
 });
 
-test.each(['flood-lines', 'flood-line'])('%s on stderr is drained and the answer still arrives', async (flood) => {
-  await using stage = await openStage({ timeouts: { ...short.timeouts, default: 25_000 } });
+test.each(['flood-lines', 'flood-line'])(
+  '%s on stderr is drained and the answer still arrives (PL5)',
+  async (flood) => {
+    await using stage = await openStage({ timeouts: { ...short.timeouts, default: 25_000 } });
 
-  await stage.host.load([plugin('p', flood)]);
+    await stage.host.load([plugin('p', flood)]);
 
-  expect(await stage.call('echo', { text: 'hello' })).toEqual({ content: 'hello', is_error: false });
-  await stage.host.stop();
-  const lines = stage.messages('debug').filter((message) => message.startsWith('[p] '));
-  expect(lines.length).toBeLessThan(2_000);
-  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(8_192 + '[p] '.length);
-});
+    expect(await stage.call('echo', { text: 'hello' })).toEqual({ content: 'hello', is_error: false });
+    await stage.host.stop();
+    const lines = stage.messages('debug').filter((message) => message.startsWith('[p] '));
+    expect(lines.length).toBeLessThan(2_000);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(8_192 + '[p] '.length);
+  },
+);
 
 describe('tools that change', () => {
   test('follow the order of the declarations, whoever changes last', async () => {
@@ -387,7 +407,7 @@ describe('in-process plugins', () => {
   });
 });
 
-test('plugins see what they inherit but no key of a provider', async () => {
+test('plugins see what they inherit but no key of a provider (PL10)', async () => {
   await using stage = await openStage({
     ...short,
     environment: { ...process.env, PROVIDER_KEY: 'secret', PLAIN: 'plain' },
@@ -402,7 +422,7 @@ test('plugins see what they inherit but no key of a provider', async () => {
   expect(seen).toEqual(['unset', 'plain', 'own']);
 });
 
-test.skipIf(process.platform === 'win32')('nothing is left of a plugin that started others', async () => {
+test.skipIf(process.platform === 'win32')('nothing is left of a plugin that started others (PL1)', async () => {
   await using stage = await openStage(short);
   await stage.host.load([plugin('p', 'child', 'tools=child,pid')]);
   const pids = [await pidOf(stage), Number((await stage.call('child')).content)];
@@ -413,7 +433,7 @@ test.skipIf(process.platform === 'win32')('nothing is left of a plugin that star
   expect(pids.filter(isRunning)).toEqual([]);
 });
 
-test('failing starts of every kind leave no process, descriptor or handle', async () => {
+test('two hundred failing starts leave no process, descriptor or handle (PL11)', { timeout: 180_000 }, async () => {
   const kinds: readonly PluginDeclaration[] = [
     { name: 'missing', command: ['no-such-program-anywhere'] },
     plugin('silent', 'silent'),
@@ -426,8 +446,9 @@ test('failing starts of every kind leave no process, descriptor or handle', asyn
   await stage.host.stop();
   const before = await openThings();
 
-  for (let round = 0; round < 4; round += 1) {
-    await stage.host.load(kinds.map((kind, index) => ({ ...kind, name: `${kind.name}-${round}-${index}` })));
+  for (let round = 0; round < 10; round += 1) {
+    const twenty = Array.from({ length: 4 }, () => kinds).flat();
+    await stage.host.load(twenty.map((kind, index) => ({ ...kind, name: `${kind.name}-${round}-${index}` })));
   }
   await stage.host.stop();
 

@@ -9,14 +9,14 @@ test('members that are only inherited do not exist', () => {
   expect(message).toMatchObject({ kind: 'invalid', id: 1 });
 });
 
-test('keys that name prototypes are plain data and change none', () => {
+test('keys that name prototypes are plain data and change none (FR10)', () => {
   const message = parseMessage('{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1},"constructor":{"a":1}}}');
 
   expect(Object.hasOwn((message as { result: object }).result, '__proto__')).toBe(true);
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 });
 
-test('nesting of 256 levels passes, one more is refused and says which answer it was', () => {
+test('nesting of 256 levels passes, one more is refused and says which answer it was (FR9)', () => {
   expect(parseMessage(nested(255))).toMatchObject({ kind: 'response', id: 1 });
   expect(parseMessage(nested(256))).toEqual({
     kind: 'invalid',
@@ -51,7 +51,7 @@ test.each([
   expect(parseMessage(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`)).toMatchObject({ kind: 'request', id: value });
 });
 
-test.each(['9007199254740993', '-1', '0.5', 'true', '[1]', '{}'])('%s is no id', (id) => {
+test.each(['9007199254740993', '-1', '0.5', 'true', '[1]', '{}'])('%s is no id (FR5)', (id) => {
   const message = parseMessage(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
 
   expect(message.kind).toBe('invalid');

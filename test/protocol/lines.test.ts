@@ -29,7 +29,7 @@ test('lines end at 0x0A alone and an unterminated last line counts', () => {
   expect(read([Buffer.from(text)]).lines).toEqual(lines);
 });
 
-test('every way of cutting the input in two gives the same lines, also inside a character', () => {
+test('every way of cutting the input in two gives the same lines, also inside a character (FR1, FR2)', () => {
   const bytes = Buffer.from(text);
 
   for (let at = 0; at <= bytes.length; at += 1) {
@@ -37,11 +37,11 @@ test('every way of cutting the input in two gives the same lines, also inside a 
   }
 });
 
-test('single bytes give the same lines', () => {
+test('single bytes give the same lines (FR1)', () => {
   expect(read([...Buffer.from(text)].map((byte) => Buffer.of(byte))).lines).toEqual(lines);
 });
 
-test('all two-part splits of a 4 KiB message and a thousand random ones give one line', () => {
+test('all two-part splits of a 4 KiB message and a thousand random ones give one line (F2)', () => {
   const message = JSON.stringify({ text: 'aé你🚀'.repeat(400) });
   const bytes = Buffer.from(`${message}\n`);
   let seed = 7;
@@ -79,7 +79,7 @@ test('bytes that only begin like a byte order mark belong to the line', () => {
   expect(read([cut]).broken).toBe(1);
 });
 
-test('a line that is not UTF-8 is told as such and leaves its neighbours alone', () => {
+test('a line that is not UTF-8 is told as such and leaves its neighbours alone (FR2)', () => {
   const bad = Buffer.from([0x61, 0xff, 0x0a]);
 
   const found = read([Buffer.concat([Buffer.from('one\n'), bad, Buffer.from('\ufffd real\n')])]);
@@ -103,7 +103,7 @@ test('the limit is inclusive, and a longer line is told once, with its head, how
   }
 });
 
-test('a line that never ends is not kept', () => {
+test('a line that never ends is not kept (FR3)', () => {
   const chunk = Buffer.alloc(64 * 1024, 0x78);
   const found: string[] = [];
   const reader = createLineReader(
@@ -120,7 +120,7 @@ test('a line that never ends is not kept', () => {
   expect(after - before).toBeLessThan(3_000_000);
 });
 
-test('a line of the full limit in small pieces arrives whole', () => {
+test('a line of the full limit in small pieces arrives whole (FR3)', () => {
   const line = Buffer.alloc(16 * 1024 * 1024, 0x61);
   const found: number[] = [];
   const reader = createLineReader({

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const quick = { exitGraceMs: 20, termGraceMs: 200 };
 
-describe.skipIf(process.platform === 'win32')('the process group', () => {
+describe.skipIf(process.platform === 'win32')('the process group (PL1)', () => {
   test('is gone after a stop, a wrapper and what it forked included', async () => {
     const child = await open('sleep 600 & echo $!; wait');
     const forked = Number(await firstLine(child));
@@ -78,7 +78,7 @@ test('a second stop joins the first', async () => {
   await both[0];
 });
 
-test('writing to a program that has ended is no uncaught error', async () => {
+test('writing to a program that has ended is no uncaught error (PL4)', async () => {
   const child = await open('exit 0');
   await child.exited;
 
@@ -87,7 +87,7 @@ test('writing to a program that has ended is no uncaught error', async () => {
   expect(failure).toBeInstanceOf(Error);
 });
 
-describe('stderr', () => {
+describe('stderr (PL5, FR2)', () => {
   async function linesOf(script: string, more: Partial<ChildOptions> = {}): Promise<[string[], readonly string[]]> {
     const lines: string[] = [];
     const child = await open(script, { ...more, onStderrLine: (line) => lines.push(line) });
@@ -132,7 +132,7 @@ describe('stderr', () => {
   });
 });
 
-describe('a program that cannot be started', () => {
+describe('a program that cannot be started (PL4, PL9)', () => {
   test.each([
     ['is missing', { program: 'no-such-program-anywhere' }, 'no such file or directory (ENOENT)'],
     ['is not executable', { program: '/etc/passwd' }, 'permission denied (EACCES)'],

@@ -15,7 +15,7 @@ test('inherit passes everything on but the names of secrets; what is declared wi
   expect(env).toEqual({ PATH: '/bin', HOME: '/h', LC_ALL: 'C', OTHER: 'x', EMPTY: '' });
 });
 
-test('minimal passes the safe list on, with and without declared variables', () => {
+test('minimal passes the safe list on, with and without declared variables (PL10)', () => {
   const safe = { PATH: '/bin', HOME: '/h', LC_ALL: 'C' };
 
   expect(toChildEnvironment({ policy: 'minimal', host, platform: 'linux' })).toEqual(safe);

@@ -70,7 +70,7 @@ async function outcome(call: Promise<unknown>): Promise<string> {
   );
 }
 
-test('ids are integers from 1, one more for each request, and only the number of a pending call is its answer', async () => {
+test('ids are integers from 1, one more for each request, and only the number of a pending call is its answer (FR5)', async () => {
   const [first, second] = ['a', 'b'].map((method) => peer.request(method, undefined, { timeoutMs: 1_000, read }));
   await tick();
   expect(written().map((message) => message['id'])).toEqual([1, 2]);
@@ -92,7 +92,7 @@ test('ids are integers from 1, one more for each request, and only the number of
   ]);
 });
 
-test('an answer that comes before its request was written is not kept for it', async () => {
+test('an answer that comes before its request was written is not kept for it (FR6)', async () => {
   send({ jsonrpc: '2.0', id: 1, result: 'guess' });
   const call = peer.request('a', undefined, { timeoutMs: 1_000, read });
   await tick();
@@ -117,7 +117,7 @@ test('answers reach their callers over more calls than the ring has places', asy
   expect(peer.pendingCount).toBe(0);
 });
 
-describe('a malformed answer', () => {
+describe('a malformed answer (FR7, FR3, FR9)', () => {
   const wide = 'x'.repeat(2_000);
   const deep = `{"jsonrpc":"2.0","id":1,"result":${'['.repeat(300)}${']'.repeat(300)}}`;
 
@@ -173,7 +173,7 @@ describe('a malformed answer', () => {
   });
 });
 
-describe('noise', () => {
+describe('noise (FR4)', () => {
   test.each(['Welcome!', 'Content-Length: 12', '[]', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', '\ufeff{}'])(
     '%s is logged and skipped',
     async (line) => {
@@ -197,7 +197,7 @@ describe('noise', () => {
   });
 });
 
-describe('requests of the plugin', () => {
+describe('requests of the plugin (FR5)', () => {
   test.each([
     [
       { id: 0, method: 'ping' },
@@ -238,7 +238,7 @@ describe('requests of the plugin', () => {
 });
 
 describe('giving up', () => {
-  test('a timed-out call is cancelled; its late answer is dropped', async () => {
+  test('a timed-out call is cancelled; its late answer is dropped (FR6)', async () => {
     const call = peer.request('slow', { a: 1 }, { timeoutMs: 20, read });
 
     expect(await outcome(call)).toBe('plugin `p` did not answer `slow` within 0.02s');
@@ -291,6 +291,29 @@ describe('giving up', () => {
     expect(new Set(outcomes)).toEqual(new Set(['call to plugin `p` was cancelled']));
     expect(warnings).toEqual([]);
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+
+  test('a signal that is made when it is looked at is left alone by a short call and heeded by a long one', async () => {
+    const controller = new AbortController();
+    let looks = 0;
+    const signalSource = {
+      get signal() {
+        looks += 1;
+        return controller.signal;
+      },
+    };
+    const short = peer.request('short', undefined, { timeoutMs: 60_000, read, signalSource });
+    await tick();
+    send({ jsonrpc: '2.0', id: 1, result: 'fine' });
+    expect(await short).toBe('fine');
+    expect(looks).toBe(0);
+
+    const long = outcome(peer.request('long', undefined, { timeoutMs: 60_000, read, signalSource }));
+    await tick();
+    controller.abort();
+
+    expect(await long).toBe('call to plugin `p` was cancelled');
+    expect(looks).toBe(1);
   });
 
   test('silent calls are never cancelled', async () => {
