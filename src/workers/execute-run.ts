@@ -73,7 +73,7 @@ async function executeStructured(
   const result = await runStructured(
     {
       run: (text, earlier) => sessions.run(text, earlier),
-      completeAux: (request) => sessions.completeAux(request),
+      completeAux: (request) => sessions.repair(request),
       check: (document) => ports.checkDocument(document),
     },
     { role: spec.role, model, message, hint, ...(history === undefined ? {} : { history }) },
@@ -130,10 +130,19 @@ class Sessions implements AgentPorts {
     return this.#ports.complete(request, onDelta);
   }
 
-  /** Repair, summary and compaction calls: counted by the budget, never made after the run was told to end. */
+  /** Summary and compaction calls: counted by the budget, never made after the run was told to end. */
   async completeAux(request: CompletionRequest): Promise<CompletionResponse> {
+    if (this.#control.budget.exceeded() !== undefined) throw cancelled();
+    return await this.repair(request);
+  }
+
+  /**
+   * The same for the one call that makes JSON of a finished answer: a step that used the budget up has completed its run, and
+   * what it cost is lost when its answer is not read (docs/adr/0020).
+   */
+  async repair(request: CompletionRequest): Promise<CompletionResponse> {
     const { signal, budget } = this.#control;
-    if (signal.aborted || this.#control.isStopRequested() || budget.exceeded() !== undefined) throw cancelled();
+    if (signal.aborted || this.#control.isStopRequested()) throw cancelled();
     try {
       const response = await untilAborted(this.#ports.completeAux({ ...request, signal }), signal);
       budget.add(response.usage);

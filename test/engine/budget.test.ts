@@ -60,6 +60,22 @@ describe('the budget of a run', () => {
     expect(stage.requests).toHaveLength(2);
   });
 
+  test.each([
+    ['whose repair succeeds', '{"ok": true}', { ok: true }],
+    ['whose repair fails', 'no json either', undefined],
+  ])('lets the answer of the step that used it up be repaired, once, %s', async (_what, repaired, expected) => {
+    const schema = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] };
+    await using stage = await openTestEngine([{ text: 'yes' }, { text: repaired }, { text: 'never' }]);
+
+    const result = await stage.engine
+      .runStructured(worker, 'go', schema, { budget: { maxTokens: 15 } })
+      .catch((error: unknown) => error);
+
+    if (expected === undefined) expect(result).toMatchObject({ kind: 'invalid_request', outcome: { steps: 1 } });
+    else expect(result).toMatchObject({ value: expected, outcome: { stop: { reason: 'completed' }, steps: 1 } });
+    expect(stage.requests).toHaveLength(2);
+  });
+
   test('ends a wait for a retry’s next attempt too', async () => {
     const clock = createManualClock();
     await using stage = await openTestEngine(
