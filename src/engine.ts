@@ -141,7 +141,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     place: engineTools.place,
   });
   for (const tool of [...engineTools.builtin, ...(options.tools ?? [])]) registry.registerTool(tool);
-  await registerAgents(agents, options, root);
+  await registerAgents(agents, options, setup);
   const hosts = await openHosts(options, setup, { bus, registry, supervisor, clock, logger, env, secretNames, probe });
 
   const runs = createRuns({

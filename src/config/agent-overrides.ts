@@ -3,6 +3,7 @@ import { dirname, extname, isAbsolute, join } from 'node:path';
 import { type AgentSpec, defineAgent } from '../protocol/agent.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import { type AgentFile, parseAgentFile } from './agent-file.ts';
+import { reachesOutside } from './agent-reach.ts';
 
 /** An agent that files changed or added. */
 export interface OverriddenAgent {
@@ -14,15 +15,18 @@ export interface OverriddenAgent {
 /**
  * Reads the agent override files of a folder (`<project>/.vibe/agents`): `*.toml` directly in it, by name, on top of `base`
  * (agent-runtime section 14). Each role comes once, at the place of its last file. A missing folder is no agents.
+ * @param within the project, when nobody trusts it: files that make the engine read outside of it are left out
  * @throws EngineError `config`, message `<file>: <problem>`, for the first bad file; then nothing is returned
  */
 export async function loadAgentOverrides(
   folder: string,
   base: readonly AgentSpec[],
+  within?: string,
 ): Promise<readonly OverriddenAgent[]> {
   const known = new Map(base.map((spec) => [spec.role, spec]));
   const loaded = new Map<string, OverriddenAgent>();
-  for (const file of await listFiles(folder)) {
+  for (const file of await listAgentFiles(folder)) {
+    if (within !== undefined && (await reachesOutside(file, within))) continue;
     try {
       const override = parseAgentFile(await readText(file));
       const role = override.role.trim();
@@ -37,7 +41,8 @@ export async function loadAgentOverrides(
   return [...loaded.values()];
 }
 
-async function listFiles(folder: string): Promise<readonly string[]> {
+/** The override files of a folder, by name. @throws EngineError `config` when it cannot be read */
+export async function listAgentFiles(folder: string): Promise<readonly string[]> {
   let names: readonly string[];
   try {
     names = await readdir(folder);

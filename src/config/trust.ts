@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { EngineError, toEngineError } from '../protocol/error.ts';
 import { readJsonFile, updateJsonFile } from '../store/json-file.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
+import { listAgentFiles } from './agent-overrides.ts';
+import { reachesOutside } from './agent-reach.ts';
 import { type LoadedConfig, sha256, type UntrustedPart } from './config.ts';
 import { listMcpParts, toPluginPart } from './trust-parts.ts';
 
@@ -117,6 +119,12 @@ async function fingerprint(
     if (bytes === undefined) continue;
     found.set(manifest, sha256(bytes));
     parts.push(toPluginPart(bytes, folder));
+  }
+  for (const file of await listAgentFiles(paths.agents)) {
+    const bytes = await readIfThere(file);
+    if (bytes === undefined || !(await reachesOutside(file, location.root))) continue;
+    found.set(file, sha256(bytes));
+    parts.push({ name: `agent file \`${path.basename(file)}\`, which reads outside of the project`, required: false });
   }
 
   const relative = [...found].map(

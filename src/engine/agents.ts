@@ -4,6 +4,7 @@ import { type AgentInput, type AgentSpec, defineAgent } from '../protocol/agent.
 import { EngineError } from '../protocol/error.ts';
 import { projectPaths } from '../store/paths.ts';
 import type { EngineOptions } from './options.ts';
+import type { EngineSetup } from './setup.ts';
 
 /** Agents by role, in registration order; a role registered again is replaced in its place. */
 export interface AgentRegistry {
@@ -26,11 +27,16 @@ export function createAgentRegistry(): AgentRegistry {
 }
 
 /** The built-in agents, those the project changes or adds, then the caller's: later ones win. */
-export async function registerAgents(agents: AgentRegistry, options: EngineOptions, root: string): Promise<void> {
+export async function registerAgents(
+  agents: AgentRegistry,
+  options: EngineOptions,
+  { root, isTrusted }: Pick<EngineSetup, 'root' | 'isTrusted'>,
+): Promise<void> {
   if (options.bare !== true) {
     const builtin = loadBuiltinAgents();
     for (const spec of builtin) agents.register(spec);
-    for (const { spec } of await loadAgentOverrides(projectPaths(root).agents, builtin)) agents.register(spec);
+    const changed = await loadAgentOverrides(projectPaths(root).agents, builtin, isTrusted ? undefined : root);
+    for (const { spec } of changed) agents.register(spec);
   }
   for (const agent of options.agents ?? []) agents.register(defineAgent(agent));
 }

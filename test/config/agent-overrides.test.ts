@@ -61,6 +61,24 @@ test('a prompt keeps its doc comment, from the file too, by relative or absolute
   expect(agents.map(({ spec }) => spec.system_prompt)).toEqual(Array(2).fill('<!--\n- a: b\n-->\nHello {{a}}\r\n'));
 });
 
+test('without trust, files that read outside of the project are left out, the others hold', async () => {
+  const agents = join(folder, 'project/.vibe/agents');
+  await mkdir(agents, { recursive: true });
+  await write('secret', 'key');
+  await write('project/.vibe/agents/1.toml', 'role = "coder"\nsystem_prompt_file = "../../../secret"');
+  await write('project/.vibe/agents/2.toml', 'role = "inner"\nsystem_prompt_file = "p.md"');
+  await write('project/.vibe/agents/p.md', 'P');
+
+  const untrusted = await loadAgentOverrides(agents, base, join(folder, 'project'));
+  const trusted = await loadAgentOverrides(agents, base);
+
+  expect(untrusted.map(({ spec }) => [spec.role, spec.system_prompt])).toEqual([['inner', 'P']]);
+  expect(trusted.map(({ spec }) => [spec.role, spec.system_prompt])).toEqual([
+    ['coder', 'key'],
+    ['inner', 'P'],
+  ]);
+});
+
 test('names of object methods are roles like any other', async () => {
   await write('1.toml', 'role = "constructor"\nsystem_prompt = "P"');
   await write('2.toml', 'role = "__proto__"\nsystem_prompt = "Q"');

@@ -63,6 +63,31 @@ test('each part is named, also from files the engine has not loaded yet', async 
   ]);
 });
 
+test('an agent file needs trust when it makes the engine read outside of the project, links followed', async () => {
+  await writeFile(path.join(folder, 'secret'), 'key');
+  await write('agents/a.toml', `role = "a"\nsystem_prompt_file = '${path.join(folder, 'secret')}'`);
+  await write('agents/b.toml', 'role = "b"\nsystem_prompt_file = "../../../secret"');
+  await write('agents/c.toml', 'role = "c"\nsystem_prompt_file = "link.md"');
+  await symlink('../../../secret', path.join(root, '.vibe/agents/link.md'));
+  await write('agents/d.toml', 'role = "d"\nsystem_prompt_file = "../../../nobody-knows-whether-this-exists"');
+  await writeFile(path.join(folder, 'e.toml'), 'role = "e"\nsystem_prompt = "E"');
+  await symlink('../../../e.toml', path.join(root, '.vibe/agents/e.toml'));
+  await write('agents/harmless.toml', 'role = "f"\nsystem_prompt_file = "../../README.md"');
+  await write('agents/broken.toml', 'role = ');
+
+  const result = await check();
+
+  expect(result.state).toBe('unknown');
+  expect(result.parts.map(({ name }) => name)).toEqual(
+    ['a', 'b', 'c', 'd', 'e'].map((name) => `agent file \`${name}.toml\`, which reads outside of the project`),
+  );
+  await grantTrust({ root, configDir }, result, now);
+  expect((await check()).state).toBe('granted');
+  await write('README.md', 'once a file, now');
+  await symlink('../secret', path.join(root, 'README.md'));
+  expect(await check()).toMatchObject({ state: 'changed', changed: ['.vibe/agents/harmless.toml'] });
+});
+
 test('a grant holds until one of the files changes, and names what changed (PD7)', async () => {
   await write('config.toml', plugin);
   await grantTrust({ root, configDir }, await check(), now);
