@@ -1,15 +1,20 @@
 import path from 'node:path';
 import { loadBuiltinAgents } from '../agent/builtin.ts';
+import { placeholdersOf, renderSystemPrompt, stripDocComment, toPromptVariables } from '../agent/prompt.ts';
 import { loadAgentOverrides } from '../config/agent-overrides.ts';
+import { defaultConfig } from '../config/schema.ts';
+import type { Engine } from '../engine.ts';
 import { projectPaths } from '../store/paths.ts';
-import { toPrintable } from '../telemetry/printable.ts';
+import { toPrintable, toPrintableLine } from '../telemetry/printable.ts';
+import { createBuiltinTools } from '../tools/builtin.ts';
 import type { AgentSpec, ModelSelection, ToolSelection } from '../protocol/agent.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import { withEngine } from './open-engine.ts';
+import { waitForServers, withEngine } from './open-engine.ts';
 import type { CommonOptions } from './program.ts';
-import { openProject } from './project.ts';
+import { openProject, type Project } from './project.ts';
 import { toTable } from './table.ts';
+import { describeLeftOut } from './trust.ts';
 
 /** `vibe-bus agents list`: built-in, overridden and plugin agents, as a run would find them. */
 export async function listAgents(io: CliIo, options: CommonOptions): Promise<ExitCode> {
@@ -24,57 +29,141 @@ export async function listAgents(io: CliIo, options: CommonOptions): Promise<Exi
   });
 }
 
-/** `vibe-bus agents show <role>`. */
+/** `vibe-bus agents show <role>`: the agent as a run would use it, where each value comes from, its prompt rendered. */
 export async function showAgent(io: CliIo, role: string, options: CommonOptions): Promise<ExitCode> {
-  return await withEngine(io, options, (engine) => {
+  return await withEngine(io, options, async (engine, project) => {
     const agent = engine.agents.get(role);
     if (agent === undefined) {
       const known = engine.agents.list().map((entry) => entry.role);
       throw new UsageError(`there is no agent \`${role}\`; there are ${known.join(', ')}`);
     }
-    io.out(options.json === true ? `${JSON.stringify(agent)}\n` : describeAgent(agent));
+    if (typeof agent.tools !== 'string') await waitForServers(io, engine);
+    const shown: ShownAgent = {
+      agent,
+      sourceOf: await findSources(engine, project, role),
+      unknownTools: unknownTools(agent, (name) => engine.tools.get(name) !== undefined),
+      prompt: renderForReading(agent, project.root),
+    };
+    io.out(options.json === true ? `${JSON.stringify(toData(shown))}\n` : describeAgent(shown, project));
     return exitCodes.ok;
   });
 }
 
-/** `vibe-bus agents check`: reads the files of `.vibe/agents` and says what they define; starts nothing. */
+/**
+ * `vibe-bus agents check`: reads the files of `.vibe/agents` and says what they define; starts nothing. The first bad file is
+ * an error.
+ */
 export async function checkAgents(io: CliIo, options: CommonOptions): Promise<ExitCode> {
-  const { root } = await openProject(io, options);
+  const project = await openProject(io, options);
+  const { root } = project;
   const folder = projectPaths(root).agents;
-  const changed = await loadAgentOverrides(folder, loadBuiltinAgents());
-  if (options.json === true) {
-    const shown = changed.map(({ spec, sources }) => ({ role: spec.role, sources: Object.fromEntries(sources) }));
-    io.out(`${JSON.stringify(shown)}\n`);
-  } else if (changed.length === 0) {
+  const changed = await loadAgentOverrides(folder, loadBuiltinAgents(), project.isTrusted ? undefined : root);
+  const builtin = builtinToolNames();
+  const checked = changed.map(({ spec, sources }) => ({
+    role: spec.role,
+    files: [...new Set(sources.values())].map((file) => path.relative(root, file)),
+    sources: Object.fromEntries(sources),
+    unknown_tools: unknownTools(spec, (name) => builtin.has(name)),
+  }));
+  const leftOut = project.isTrusted ? [] : project.trust.parts.filter(({ name }) => name.startsWith('agent file'));
+  if (options.json === true) io.out(`${JSON.stringify(checked)}\n`);
+  else if (checked.length + leftOut.length === 0)
     io.out(`There are no agent files in ${path.relative(root, folder)}.\n`);
-  } else {
-    const files = (sources: ReadonlyMap<string, string>): string =>
-      [...new Set(sources.values())].map((file) => path.relative(root, file)).join(', ');
-    io.out(toTable(changed.map(({ spec, sources }) => [spec.role, 'ok', files(sources)])));
+  else {
+    io.out(
+      toTable(
+        checked.map((agent) => [
+          agent.role,
+          agent.files.join(', ') || 'changes nothing',
+          agent.unknown_tools.length === 0 ? 'ok' : `not built in: ${agent.unknown_tools.join(', ')}`,
+        ]),
+      ),
+    );
+    if (checked.some((agent) => agent.unknown_tools.length > 0)) {
+      io.out('A tool that is not built in is left out unless a plugin or an MCP server brings it.\n');
+    }
   }
+  for (const part of leftOut) io.err(describeLeftOut(part));
   return exitCodes.ok;
 }
 
-function describeAgent(agent: AgentSpec): string {
-  const facts = toTable([
-    ['role', agent.role],
+interface ShownAgent {
+  readonly agent: AgentSpec;
+  /** In a user's words. */
+  sourceOf(key: keyof AgentSpec): string;
+  readonly unknownTools: readonly string[];
+  readonly prompt: string;
+}
+
+/** Where the values of an agent come from: a plugin has it whole, a file of the project key by key over what was there. */
+async function findSources(engine: Engine, project: Project, role: string): Promise<ShownAgent['sourceOf']> {
+  const plugin = engine.plugins.status().findLast(({ agents }) => agents.includes(role));
+  if (plugin !== undefined) return () => `plugin ${plugin.name}`;
+  const builtin = loadBuiltinAgents();
+  const within = project.isTrusted ? undefined : project.root;
+  const overrides = await loadAgentOverrides(projectPaths(project.root).agents, builtin, within);
+  const files = overrides.find(({ spec }) => spec.role === role)?.sources;
+  const below = builtin.some((spec) => spec.role === role) ? 'built-in' : 'default';
+  return (key) => {
+    const file = files?.get(key);
+    return file === undefined ? below : path.relative(project.root, file);
+  };
+}
+
+function builtinToolNames(): ReadonlySet<string> {
+  // nothing is run: the tools are made for their names, the search among them whether or not it has an address
+  const bash = { checkCommand: () => ({ allow: false, sentence: '' }) as const };
+  return new Set(createBuiltinTools({ bash, searchEndpoint: '{query}' }).map((tool) => tool.name));
+}
+
+/** The names it asks for that nothing has; a run leaves them out. */
+function unknownTools(agent: AgentSpec, isKnown: (name: string) => boolean): readonly string[] {
+  return typeof agent.tools === 'string' ? [] : agent.tools.named.filter((name) => !isKnown(name));
+}
+
+/** The prompt as a model sees it; what only a run knows stands as `‹name›`. */
+function renderForReading(agent: AgentSpec, root: string): string {
+  const names = placeholdersOf(stripDocComment(agent.system_prompt));
+  const marks = Object.fromEntries(names.map((name) => [name, `‹${name}›`]));
+  // the title and description of a task are none of a listing's business
+  const {
+    task_title: _title,
+    task_description: _description,
+    ...known
+  } = toPromptVariables({
+    workspaceRoot: root,
+    now: Date.now(),
+  });
+  return renderSystemPrompt(agent.system_prompt, { ...marks, ...known });
+}
+
+function toData({ agent, sourceOf, unknownTools: unknown, prompt }: ShownAgent): object {
+  const keys = Object.keys(agent) as (keyof AgentSpec)[];
+  const sources = Object.fromEntries(keys.filter((key) => key !== 'role').map((key) => [key, sourceOf(key)]));
+  return { ...agent, sources, unknown_tools: unknown, rendered_prompt: prompt };
+}
+
+function describeAgent({ agent, sourceOf, unknownTools: unknown, prompt }: ShownAgent, project: Project): string {
+  const rows: readonly (readonly [keyof AgentSpec, string])[] = [
     ['description', agent.description],
     ['tools', describeTools(agent.tools)],
-    ['model', describeModel(agent.model)],
+    ['model', describeModel(agent.model, project.loaded.config.model ?? defaultConfig.model ?? '')],
     ['thinking', agent.thinking],
-    ['steps', String(agent.max_steps)],
-    ['tokens a step', String(agent.max_tokens)],
-    ['answer', agent.structured_output ? 'ends with a JSON document' : 'text'],
-  ]);
-  return `${facts}\n${toPrintable(agent.system_prompt.trim())}\n`;
+    ['max_steps', String(agent.max_steps)],
+    ['max_tokens', `${agent.max_tokens} a step`],
+    ['structured_output', agent.structured_output ? 'yes, the answer ends with a JSON document' : 'no'],
+    ['system_prompt', 'below; ‹name› stands for what a run fills in'],
+  ];
+  const facts = toTable([['role', agent.role], ...rows.map(([key, text]) => [key, text, `(${sourceOf(key)})`])]);
+  const warning =
+    unknown.length === 0 ? '' : `no such tool, left out by a run: ${unknown.map(toPrintableLine).join(', ')}\n`;
+  return `${facts}${warning}\n${toPrintable(prompt)}\n`;
 }
 
 function describeTools(selection: ToolSelection): string {
   return typeof selection === 'string' ? selection : selection.named.join(', ');
 }
 
-function describeModel(selection: ModelSelection): string {
-  return selection === 'phase'
-    ? "the phase's, else the default"
-    : `${selection.fixed.provider}/${selection.fixed.model}`;
+function describeModel(selection: ModelSelection, usual: string): string {
+  return selection === 'phase' ? `of the phase, else ${usual}` : `${selection.fixed.provider}/${selection.fixed.model}`;
 }

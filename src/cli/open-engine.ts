@@ -62,10 +62,11 @@ function sayWhenSlow(io: CliIo): Disposable {
 export async function withEngine(
   io: CliIo,
   options: CommonOptions,
-  work: (engine: Engine) => ExitCode | Promise<ExitCode>,
+  work: (engine: Engine, project: Project) => ExitCode | Promise<ExitCode>,
 ): Promise<ExitCode> {
   const project = await openProject(io, options);
   using _interrupts = takeInterrupts(io);
-  await using engine = await openEngine(io, project, await decideTrust(io, project));
-  return await work(engine);
+  const isTrusted = await decideTrust(io, project);
+  await using engine = await openEngine(io, project, isTrusted);
+  return await work(engine, { ...project, isTrusted });
 }

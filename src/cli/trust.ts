@@ -1,3 +1,4 @@
+import type { UntrustedPart } from '../config/config.ts';
 import { grantTrust, revokeTrust, type TrustCheck } from '../config/trust.ts';
 import { EngineError } from '../protocol/error.ts';
 import { toShownPath, userPaths } from '../store/paths.ts';
@@ -58,10 +59,12 @@ export async function decideTrust(io: CliIo, project: Project): Promise<boolean>
       code: 'untrusted',
     });
   }
-  for (const part of trust.parts) {
-    io.err(`not trusted, left out: ${toPrintableLine(part.name)} (run \`vibe-bus trust\` to use it)\n`);
-  }
+  for (const part of trust.parts) io.err(describeLeftOut(part));
   return false;
+}
+
+export function describeLeftOut(part: UntrustedPart): string {
+  return `not trusted, left out: ${toPrintableLine(part.name)} (run \`vibe-bus trust\` to use it)\n`;
 }
 
 export function describeTrust(check: TrustCheck): string {
