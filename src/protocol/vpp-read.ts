@@ -37,7 +37,7 @@ function toFlag(flags: object, name: string): boolean {
 
 export function readToolsPage(value: unknown): ToolsPage {
   const result = asObject(value, 'the result');
-  const list = ownValue(result, 'tools');
+  const list = present(result, 'tools');
   const tools = list === undefined ? [] : asArray(list, '`tools`').map(readToolDescriptor);
   const cursor = optionalText(result, 'nextCursor') ?? '';
   return cursor === '' ? { tools } : { tools, nextCursor: cursor };
