@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { ephemeralTypes, events } from '../../src/bus/events.ts';
+import { startModelServer, streamOf } from '../providers/model-server.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
@@ -35,7 +36,7 @@ test('the catalogue of events on the page is the product’s, field by field', a
 });
 
 /** A TypeScript example of a page, counted from 1, run as its reader would. */
-async function runExample(page: string, number = 1): Promise<readonly string[]> {
+async function runExample(page: string, number = 1, cwd = folder): Promise<readonly string[]> {
   const text = await readFile(join(root, page), 'utf8');
   const example = [...text.matchAll(/^```ts\n([^]*?)^```/gm)][number - 1]?.[1] ?? '';
   const source = (name: string): string => JSON.stringify(pathToFileURL(join(root, 'src', name)).href);
@@ -48,7 +49,8 @@ async function runExample(page: string, number = 1): Promise<readonly string[]> 
       .replace("'vibe-bus/plugin'", source('plugins/server.ts')),
   );
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', import.meta.resolve('tsx'), file], {
-    cwd: folder,
+    cwd,
+    env: { ...process.env, VIBE_CONFIG_HOME: join(folder, 'user') },
   });
   return stdout.trim().split('\n');
 }
@@ -64,6 +66,27 @@ test('the example of the engine page runs', async () => {
 
   expect(lines[0]).toContain('rules: denied by the rule `deploy(branch=main)`');
   expect(lines.slice(1)).toEqual(['deployed docs', 'deployed next', 'completed Done.']);
+});
+
+test('the example of the providers page runs, with the configuration the page shows', async () => {
+  const page = await readFile(join(root, 'docs/reference/providers.md'), 'utf8');
+  const project = join(folder, 'project');
+  await mkdir(join(project, '.vibe'), { recursive: true });
+  await using server = await startModelServer(
+    streamOf(
+      'data: {"choices":[{"delta":{"content":"It starts it all."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    ),
+  );
+  const toml = /^```toml\n([^]*?)^```/m.exec(page)?.[1] ?? '';
+  await writeFile(join(project, '.vibe/config.toml'), toml.replace('http://localhost:8000', server.url));
+
+  const lines = await runExample('docs/reference/providers.md', 1, project);
+
+  expect(lines).toEqual(['It starts it all.']);
+  expect(server.requests.map(({ path, body }) => [path, body['model']])).toEqual([
+    ['/v1/chat/completions', 'qwen3-coder'],
+  ]);
+  expect(server.problems).toEqual([]);
 });
 
 test('the examples of the testing guide run', async () => {
