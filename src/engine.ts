@@ -8,6 +8,7 @@ import { toActorEvent } from './engine/actor-events.ts';
 import { createAdmission } from './engine/admission.ts';
 import { type AgentRegistry, createAgentRegistry, registerAgents, toSpec } from './engine/agents.ts';
 import { createLoopDelayMonitor } from './engine/loop-delay.ts';
+import { createLoopWatch } from './engine/loop-watch.ts';
 import { type MapInput, type MapOptions, mapRuns } from './engine/map.ts';
 import {
   type ContinuationOptions,
@@ -117,6 +118,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const supervisor = createSupervisor({ clock, onEvent: (event) => void bus.publish(toActorEvent(event)) });
   const admission = createAdmission(options.admission ?? {}, { clock });
   const delay = createLoopDelayMonitor();
+  const watch = createLoopWatch({ bus, logger, now: () => performance.now() });
   const placements = createPlacements({
     usual: options.placement,
     ownFunctions: (['clock', 'fetch'] as const).filter((name) => options[name] !== undefined),
@@ -163,6 +165,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     runPool,
     admission,
     placements,
+    watch,
   });
   const stats = createStats({
     bus,
@@ -189,6 +192,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     grace.abort();
     stats.close();
     delay.close();
+    watch[Symbol.dispose]();
     await hosts.stop();
     // why: what still runs in a thread after the grace ends with the thread
     if (options.runPool === undefined) await runPool.close();

@@ -175,6 +175,11 @@ export const events = {
   map_progressed: z.strictObject({ map: text, role: text, done: count, failed: count, total: count }),
   /** Figures of the engine, every `statsIntervalMs`. Times are in milliseconds; shares are from 0 to 1. */
   engine_stats: z.strictObject(engineStats),
+  /** The main thread stood still while these tools ran on it; one of them when it is known which. */
+  loop_stalled: z.strictObject({
+    stalled_ms: count,
+    calls: z.array(z.strictObject({ run: runId.nullable(), call: callId, tool: text })),
+  }),
 
   actor_started: z.strictObject({ actor: text, kind: text }),
   actor_stopped: z.strictObject({ actor: text, kind: text }),

@@ -119,6 +119,7 @@ export function createRunView(options: RunViewOptions): RunView {
       case 'tool_overridden':
       case 'map_progressed':
       case 'engine_stats':
+      case 'loop_stalled':
       case 'actor_started':
       case 'actor_stopped':
       case 'actor_failed':

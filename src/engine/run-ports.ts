@@ -126,7 +126,14 @@ function createCallTool(run: PreparedRun, signal: AbortSignal, deps: RunsDeps): 
       approvals: run.approvals,
       signal,
     },
-    { hooks: deps.hooks, clock: deps.clock, newId: deps.newId, logger: deps.logger, publish: deps.bus.publish },
+    {
+      hooks: deps.hooks,
+      watch: deps.watch,
+      clock: deps.clock,
+      newId: deps.newId,
+      logger: deps.logger,
+      publish: deps.bus.publish,
+    },
   );
   return spec.handoffs === undefined ? callTool : withHandoff(callTool, run);
 }

@@ -10,6 +10,7 @@ import type { Json, JsonObject } from '../protocol/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Permissions } from '../protocol/tool.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { CallWatch } from '../tools/dispatch.ts';
 import type { Rules } from '../tools/rules.ts';
 import type { RunMode, RunResult } from '../workers/execute-run.ts';
 import type { RunPool } from '../workers/run-pool.ts';
@@ -40,6 +41,7 @@ export interface RunsDeps {
   readonly runPool: RunPool;
   readonly admission: Admission;
   readonly placements: Placements;
+  readonly watch: CallWatch;
   chooseModel(spec: AgentSpec, options: RunOptions): ChosenModel;
   priceOf(chosen: ChosenModel): ModelPrice | undefined;
 }

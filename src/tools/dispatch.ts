@@ -23,8 +23,19 @@ import {
 const invalidArguments =
   'the arguments of this call were not valid JSON (possibly truncated); repeat the call with complete JSON arguments';
 
+/** Hears of calls whose code runs on this thread. */
+export interface CallWatch {
+  /** Its handler is about to run. */
+  enter(call: BeforeToolCall): void;
+  /** The handler gave the thread back: it is done, or waits. */
+  leave(call: BeforeToolCall, isWaiting: boolean): void;
+  /** A call that waited is over. */
+  end(call: BeforeToolCall): void;
+}
+
 export interface DispatchDeps {
   readonly hooks: Hooks;
+  readonly watch?: CallWatch | undefined;
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly newId: NewId;
   readonly logger: Logger;
@@ -132,7 +143,8 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
     return withSignal(context);
   }
 
-  async function execute(tool: Tool, { input, context }: BeforeToolCall, limit: CallLimit): Promise<ToolOutput> {
+  async function execute(tool: Tool, asked: BeforeToolCall, limit: CallLimit): Promise<ToolOutput> {
+    const { input, context } = asked;
     try {
       const checking = tool.validate?.(input, context);
       const checked = isThenable(checking) ? await checking : checking;
@@ -141,10 +153,31 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
         return errorOutput(`Invalid input for \`${tool.name}\`: ${checked.detail}.`);
       }
       const handed = checked === undefined ? copyInput(input) : checked.value;
-      const running = tool.call(handed as JsonObject, context);
+      const running = start(tool, handed as JsonObject, asked);
       return isThenable(running) ? await settle(tool, running, limit) : toChecked(tool.name, running);
     } catch (error) {
       return isAbort(error, limit) ? cancelledOutput(tool.name) : toFailure(tool.name, error);
+    }
+  }
+
+  function start(tool: Tool, input: JsonObject, asked: BeforeToolCall): unknown {
+    const { watch } = deps;
+    if (watch === undefined || (tool.runs_in ?? 'main') !== 'main') return tool.call(input, asked.context);
+    let running: unknown;
+    watch.enter(asked);
+    try {
+      running = tool.call(input, asked.context);
+    } finally {
+      watch.leave(asked, isThenable(running));
+    }
+    return isThenable(running) ? endWatched(running, asked, watch) : running;
+  }
+
+  async function endWatched(running: PromiseLike<unknown>, asked: BeforeToolCall, watch: CallWatch): Promise<unknown> {
+    try {
+      return await running;
+    } finally {
+      watch.end(asked);
     }
   }
 
