@@ -1,5 +1,6 @@
 import { fuzzChunks } from './chunks-runs.ts';
 import { fuzzFrames } from './frames-runs.ts';
+import { fuzzPaths } from './paths-runs.ts';
 import { fuzzShell } from './shell-runs.ts';
 
 /** What a target did and what it should not have done. */
@@ -41,6 +42,14 @@ export const targets: { readonly [name: string]: FuzzTarget } = {
     async run(options) {
       const { generated, allowed, started, violations } = await fuzzShell(options);
       return { did: `${generated} commands, ${allowed} allowed, ${started} programs started`, violations };
+    },
+  },
+  paths: {
+    row: 'F4',
+    count: 20_000,
+    async run(options) {
+      const { paths, served, swaps, violations } = await fuzzPaths(options);
+      return { did: `${paths} paths, ${served} calls served, ${swaps} swaps`, violations };
     },
   },
 };

@@ -18,7 +18,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe.skipIf(process.platform === 'win32')('a command', () => {
-  test('a background job does not hold the call and is ended with it', async () => {
+  test('PL7: a background job does not hold the call and is ended with it', async () => {
     using workspace = createWorkspace();
 
     const output = await workspace.call('bash', { command: 'sleep 60 & echo $!' });
@@ -27,7 +27,7 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     expect(isRunning(Number.parseInt(output.content, 10))).toBe(false);
   });
 
-  test.skipIf(process.platform !== 'linux')('what leaves its process group is ended too', async () => {
+  test.skipIf(process.platform !== 'linux')('PL7: what leaves its process group is ended too', async () => {
     using workspace = createWorkspace();
     const command =
       'setsid sh -c "echo \\$\\$ > pid; exec sleep 60" >/dev/null 2>&1 & while ! test -s pid; do :; done; cat pid';
@@ -38,7 +38,7 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     expect(output.content).toMatch(/^\d+\n\nExit code: 0$/);
   });
 
-  test('past its timeout the whole group is ended, also when it traps the signal; the output so far is kept', async () => {
+  test('PL8: past its timeout the whole group is ended, also when it traps the signal; the output so far is kept', async () => {
     using workspace = createWorkspace();
     const command =
       'trap "" TERM; echo so far; sh -c "trap \\"\\" TERM; echo \\$\\$; sleep 30; touch late" & sleep 30; touch late';
@@ -125,7 +125,7 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     ]);
   });
 
-  test('secrets of the host stay with the host', async () => {
+  test('PL10: secrets of the host stay with the host', async () => {
     using workspace = createWorkspace();
     const env = {
       PATH: process.env['PATH'],
@@ -149,7 +149,7 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
   });
 });
 
-describe.skipIf(process.platform === 'win32')('what a shell inherits', () => {
+describe.skipIf(process.platform === 'win32')('CP6: what a shell inherits', () => {
   /** Runs a command that the policy allows, as a host with these variables would. */
   async function runWith(command: string, env: Record<string, string>, cwd = '.') {
     using workspace = createWorkspace();

@@ -8,7 +8,7 @@ import { createWorkspace } from './workspace.ts';
 const denied = expect.stringMatching(/^Access denied: /);
 
 describe('reading', () => {
-  test('a folder whose name only begins like the workspace is outside', async () => {
+  test('PC1: a folder whose name only begins like the workspace is outside', async () => {
     using workspace = createWorkspace();
 
     const output = await workspace.call('read_file', { path: join(workspace.outside, 'secret.txt') });
@@ -20,7 +20,7 @@ describe('reading', () => {
   });
 
   test.each(['../repo-evil/secret.txt', 'a/../../repo-evil/secret.txt', './/..//repo-evil//secret.txt'])(
-    '%s is judged by where it leads',
+    'PC1: %s is judged by where it leads',
     async (path) => {
       using workspace = createWorkspace();
 
@@ -36,7 +36,7 @@ describe('reading', () => {
     expect(output.content).toBe('File `%2e%2e/repo-evil/secret.txt` does not exist.');
   });
 
-  test('a link is followed when it stays inside and refused when it leaves, at any step', async () => {
+  test('PC2: a link is followed when it stays inside and refused when it leaves, at any step', async () => {
     using workspace = createWorkspace();
     workspace.write('real/a.txt', 'inside');
     workspace.link('alias', 'real');
@@ -73,7 +73,7 @@ describe('reading', () => {
     ['~root/x', 'starts with `~`'],
     ['C:\\Windows\\win.ini', 'names a drive'],
     ['\\\\.\\pipe\\x', 'names a device'],
-  ])('the path %j is refused with a reason', async (path, reason) => {
+  ])('PC6: the path %j is refused with a reason', async (path, reason) => {
     using workspace = createWorkspace();
 
     for (const [tool, rest] of [
@@ -89,7 +89,7 @@ describe('reading', () => {
 });
 
 describe('writing', () => {
-  test('a symbolic link at any step is refused, the leaf and a dangling one too', async () => {
+  test('PC2: a symbolic link at any step is refused, the leaf and a dangling one too', async () => {
     using workspace = createWorkspace();
     workspace.write('real/a.txt', 'old');
     workspace.link('alias', 'real');
@@ -117,14 +117,14 @@ describe('writing', () => {
     '.vibe/config.toml',
     '.VIBE/agents/coder.toml',
     '.vibe',
-  ])('%j is not writable, whether or not it exists', async (path) => {
+  ])('PC4, PC5: %j is not writable, whether or not it exists', async (path) => {
     using workspace = createWorkspace();
 
     expect((await workspace.call('write_file', { path, content: 'x' })).content).toEqual(denied);
     expect(readdirSync(workspace.root)).toEqual([]);
   });
 
-  test('folders the engine names are not writable', async () => {
+  test('PC5: folders the engine names are not writable', async () => {
     using workspace = createWorkspace();
     const protectedFolders = [join(workspace.root, 'settings')];
     const input = { path: 'settings/mcp.json', content: '{}' };
@@ -133,7 +133,7 @@ describe('writing', () => {
     expect(existsSync(join(workspace.root, 'settings'))).toBe(false);
   });
 
-  test('a file is replaced: a hard link elsewhere keeps its content, the mode stays', async () => {
+  test('PC7: a file is replaced: a hard link elsewhere keeps its content, the mode stays', async () => {
     using workspace = createWorkspace();
     const file = workspace.write('run.sh', 'old');
     linkSync(file, join(workspace.outside, 'hard'));
@@ -148,7 +148,7 @@ describe('writing', () => {
     expect(readdirSync(workspace.root)).toEqual(['run.sh']);
   });
 
-  test('a directory swapped for a link while files are written and read lets nothing out or in', async () => {
+  test('PC3: a directory swapped for a link while files are written and read lets nothing out or in', async () => {
     using workspace = createWorkspace();
     mkdirSync(join(workspace.root, 'dir'));
     // Moves the directory away, puts a link in its place, and back, as fast as it can; the calls may get in its way.

@@ -32,7 +32,7 @@ test('rules of a repository around the workspace count', async () => {
   expect(glob({ pattern: '*', path: '.' }, context).content).toBe('open.txt');
 });
 
-test('link loops are not followed and each directory is seen once', async () => {
+test('WK10: link loops are not followed and each directory is seen once', async () => {
   using workspace = createWorkspace();
   workspace.write('a/b/file.txt', 'needle');
   workspace.link('a/b/up', '../..');
@@ -124,7 +124,27 @@ test('a directory that a nearer ignore file takes back is looked into', async ()
   expect((await workspace.call('grep', { pattern: 'needle' })).content).toBe('a/n.txt\napp/build/x\ndocs/kept/x');
 });
 
-test('a deep tree ends at a stated level', async () => {
+test('WK10: a directory of 100 000 entries is listed up to the stated limits', { timeout: 120_000 }, async () => {
+  using workspace = createWorkspace();
+  const count = 100_000;
+  for (let index = 0; index < count; index += 1) writeFileSync(join(workspace.root, `f${index}`), '');
+
+  expect((await workspace.call('glob', { pattern: '**' })).metadata).toEqual({ matches: count, truncated: true });
+  expect((await workspace.call('list_dir', {})).content).toContain('(cut at 500 entries;');
+});
+
+test('WK10: patterns that could explode find what they mean', async () => {
+  using workspace = createWorkspace();
+  const deep = Array.from({ length: 60 }, () => 'd').join('/');
+  workspace.write(`${deep}/leaf.txt`, '');
+  const stars = Array.from({ length: 12 }, () => '**/d').join('/');
+  const braces = Array.from({ length: 12 }, () => '{d,e,{d,f}}').join('/');
+
+  expect((await workspace.call('glob', { pattern: `${stars}/**/*.txt` })).content).toBe(`${deep}/leaf.txt`);
+  expect((await workspace.call('glob', { pattern: `${braces}/**/*.txt` })).content).toBe(`${deep}/leaf.txt`);
+});
+
+test('WK10: a deep tree ends at a stated level', async () => {
   using workspace = createWorkspace();
   const deep = join(workspace.root, ...Array.from({ length: 230 }, () => 'd'));
   mkdirSync(deep, { recursive: true });
@@ -135,7 +155,7 @@ test('a deep tree ends at a stated level', async () => {
   );
 });
 
-describe.skipIf(process.platform !== 'linux')('names that are hard to show', () => {
+describe.skipIf(process.platform !== 'linux')('WK12: names that are hard to show', () => {
   const cases: readonly (readonly [string, Buffer, string])[] = [
     ['a line break', Buffer.from('two\nlines.txt'), '"two\\nlines.txt"'],
     ['bytes that are no UTF-8', Buffer.from([0x62, 0xff, 0x64]), '"b\\377d"'],

@@ -60,7 +60,7 @@ describe('a pool', () => {
     ['exits', 'worker_exited: worker exited with code 3'],
     ['throws_later', 'worker_exited: worker exited with code 1: out of nowhere'],
     ['rejects_later', 'worker_exited: worker exited with code 1: nobody waits for this'],
-  ])('a tool that %s ends its own call as crashed, neighbours and queue go on', async (tool, expected) => {
+  ])('WK1: a tool that %s ends its own call as crashed, neighbours and queue go on', async (tool, expected) => {
     const [crashed, ...others] = await Promise.all([
       pool.run(taskOf('hostile.ts', tool)),
       ...Array.from({ length: 8 }, (_, index) => pool.run(shout(`n${index}`))),
@@ -70,14 +70,14 @@ describe('a pool', () => {
     expect(others.map(contentOf)).toEqual(Array.from({ length: 8 }, (_, index) => `N${index}`));
   });
 
-  test('a tool that runs out of heap ends its own call as crashed', async () => {
+  test('WK1, WK7: a tool that runs out of heap ends its own call as crashed', async () => {
     const [crashed, other] = await Promise.all([pool.run(taskOf('hostile.ts', 'eats_memory')), pool.run(shout())]);
 
     expect(messageOf(crashed)).toMatch(/^worker_exited: worker exited with code 1: .*memory/);
     expect(contentOf(other)).toBe('HI');
   });
 
-  test('an error left behind by a call that returned is logged under it and fails no other call', async () => {
+  test('WK3: an error left behind by a call that returned is logged under it and fails no other call', async () => {
     using single = await openSingle(recorder.logger);
     const first = taskOf('hostile.ts', 'leaves_error');
 
@@ -91,7 +91,7 @@ describe('a pool', () => {
     expect(line).toMatchObject({ level: 'warn', fields: { call: first.context.call, tool: 'leaves_error' } });
   });
 
-  test('a process.exit left behind by a call that returned does not end the call that runs now', async () => {
+  test('WK3: a process.exit left behind by a call that returned does not end the call that runs now', async () => {
     using single = await openSingle(recorder.logger);
 
     expect(contentOf(await single.pool.run(taskOf('hostile.ts', 'leaves_exit')))).toBe('returned');
@@ -103,7 +103,7 @@ describe('a pool', () => {
     expect(contentOf(await second)).toBe('seen');
   });
 
-  test('a cancelled call is asked to end and takes no other call with it', async () => {
+  test('WK2: a cancelled call is asked to end and takes no other call with it', async () => {
     const cancel = new AbortController();
     const waiting = { ...taskOf('hostile.ts', 'waits', { until: join(folder, 'never') }), export: 'waitsForFile' };
     let cancelled: Promise<ToolTaskResult> | undefined;
@@ -157,7 +157,7 @@ describe('a pool', () => {
     expect(messageOf(await pool.run(taskOf('hostile.ts', 'spins'), { stall }))).toBe('timeout: it hangs');
   });
 
-  test('a result that cannot be cloned is an error that names the tool', async () => {
+  test('WK6: a result that cannot be cloned is an error that names the tool', async () => {
     const result = await pool.run(taskOf('hostile.ts', 'returns_function'));
 
     expect(messageOf(result)).toMatch(/^uncloneable: the result of tool `returns_function` cannot be sent/);
@@ -170,7 +170,7 @@ describe('a pool', () => {
     expect(contentOf(await pool.run(shout()))).toBe('HI');
   });
 
-  test('an error keeps name, message, code and data; another thrown text stays a text', async () => {
+  test('WK6: an error keeps name, message, code and data; another thrown text stays a text', async () => {
     expect(await pool.run(taskOf('hostile.ts', 'throws_custom'))).toMatchObject({
       ok: false,
       error: { name: 'RateError', message: 'too fast', data: { code: 'E_RATE', data: { limit: 3 } } },
@@ -198,7 +198,7 @@ describe('a pool', () => {
     expect(await recorder.next('hello from a tool')).toMatchObject({ level: 'debug' });
   });
 
-  test('one run with much waiting does not hold up another', async () => {
+  test('WK11: one run with much waiting does not hold up another', async () => {
     using single = await openSingle(silentLogger);
     const finished: string[] = [];
     const busy = ids.run();
@@ -214,7 +214,7 @@ describe('a pool', () => {
     expect(finished.indexOf('other')).toBeLessThanOrEqual(2);
   });
 
-  test('the limit of a call counts from the moment a thread takes it', async () => {
+  test('WK11: the limit of a call counts from the moment a thread takes it', async () => {
     using single = await openSingle(silentLogger);
     const until = join(folder, 'queue-open');
     const first = single.pool.run({ ...taskOf('hostile.ts', 'waits', { until }), export: 'waitsForFile' });
@@ -233,7 +233,7 @@ test('a queue at its limit refuses the next call', async () => {
   expect((await Promise.all(calls)).map(messageOf).filter((text) => text.startsWith('overloaded'))).toHaveLength(1);
 });
 
-test('a worker file that fails while it is loaded is tried three times, then the waiting calls fail with the cause', async () => {
+test('WK4: a worker file that fails while it is loaded is tried three times, then the waiting calls fail with the cause', async () => {
   const recorder = createLogRecorder();
   const entry = { filename: fixtureUrl('broken-worker.ts') };
   const pool = createToolPool({ logger: recorder.logger, threads: 1, minThreads: 0, entry });
