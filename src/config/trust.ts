@@ -120,7 +120,8 @@ async function fingerprint(
     found.set(manifest, sha256(bytes));
     parts.push(toPluginPart(bytes, folder));
   }
-  for (const file of await listAgentFiles(paths.agents)) {
+  // why: what cannot be listed cannot be loaded either, and its loader says what is wrong
+  for (const file of await listAgentFiles(paths.agents).catch(() => [])) {
     const bytes = await readIfThere(file);
     if (bytes === undefined || !(await reachesOutside(file, location.root))) continue;
     found.set(file, sha256(bytes));

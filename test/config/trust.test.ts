@@ -88,6 +88,13 @@ test('an agent file needs trust when it makes the engine read outside of the pro
   expect(await check()).toMatchObject({ state: 'changed', changed: ['.vibe/agents/harmless.toml'] });
 });
 
+test('an agents folder that is none does not keep the rest from being judged', async () => {
+  await write('config.toml', plugin);
+  await write('agents', 'a file');
+
+  expect((await check()).parts).toEqual([{ name: 'plugin `p`', required: false }]);
+});
+
 test('a grant holds until one of the files changes, and names what changed (PD7)', async () => {
   await write('config.toml', plugin);
   await grantTrust({ root, configDir }, await check(), now);
