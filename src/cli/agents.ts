@@ -18,12 +18,20 @@ import { describeLeftOut } from './trust.ts';
 
 /** `vibe-bus agents list`: built-in, overridden and plugin agents, as a run would find them. */
 export async function listAgents(io: CliIo, options: CommonOptions): Promise<ExitCode> {
-  return await withEngine(io, options, (engine) => {
+  return await withEngine(io, options, async (engine, project) => {
     const agents = engine.agents.list();
+    const sources = await loadSources(engine, project);
     if (options.json === true) {
-      io.out(`${JSON.stringify(agents.map(({ system_prompt: _prompt, ...rest }) => rest))}\n`);
+      const shown = agents.map(({ system_prompt: _prompt, ...rest }) => ({ ...rest, source: sources.of(rest.role) }));
+      io.out(`${JSON.stringify(shown)}\n`);
     } else {
-      io.out(toTable(agents.map((agent) => [agent.role, describeTools(agent.tools), agent.description])));
+      const rows = agents.map((agent) => [
+        agent.role,
+        sources.of(agent.role),
+        describeTools(agent.tools),
+        agent.description,
+      ]);
+      io.out(toTable(rows));
     }
     return exitCodes.ok;
   });
@@ -38,9 +46,10 @@ export async function showAgent(io: CliIo, role: string, options: CommonOptions)
       throw new UsageError(`there is no agent \`${role}\`; there are ${known.join(', ')}`);
     }
     if (typeof agent.tools !== 'string') await waitForServers(io, engine);
+    const sources = await loadSources(engine, project);
     const shown: ShownAgent = {
       agent,
-      sourceOf: await findSources(engine, project, role),
+      sourceOf: (key) => sources.ofValue(role, key),
       unknownTools: unknownTools(agent, (name) => engine.tools.get(name) !== undefined),
       prompt: renderForReading(agent, project.root),
     };
@@ -95,18 +104,36 @@ interface ShownAgent {
   readonly prompt: string;
 }
 
-/** Where the values of an agent come from: a plugin has it whole, a file of the project key by key over what was there. */
-async function findSources(engine: Engine, project: Project, role: string): Promise<ShownAgent['sourceOf']> {
-  const plugin = engine.plugins.status().findLast(({ agents }) => agents.includes(role));
-  if (plugin !== undefined) return () => `plugin ${plugin.name}`;
+/** Where agents come from: a plugin has one whole, a file of the project sets keys of what was there. */
+interface AgentSources {
+  /** Everything that had a part in it, in a user's words. */
+  of(role: string): string;
+  ofValue(role: string, key: keyof AgentSpec): string;
+}
+
+async function loadSources(engine: Engine, project: Project): Promise<AgentSources> {
+  const plugins = engine.plugins.status();
   const builtin = loadBuiltinAgents();
   const within = project.isTrusted ? undefined : project.root;
   const overrides = await loadAgentOverrides(projectPaths(project.root).agents, builtin, within);
-  const files = overrides.find(({ spec }) => spec.role === role)?.sources;
-  const below = builtin.some((spec) => spec.role === role) ? 'built-in' : 'default';
-  return (key) => {
-    const file = files?.get(key);
-    return file === undefined ? below : path.relative(project.root, file);
+  const filesOf = new Map(overrides.map(({ spec, sources }) => [spec.role, sources]));
+  const pluginOf = (role: string): string | undefined => {
+    const owner = plugins.findLast(({ agents }) => agents.includes(role));
+    return owner === undefined ? undefined : `plugin ${owner.name}`;
+  };
+  const below = (role: string): string | undefined =>
+    builtin.some((spec) => spec.role === role) ? 'built-in' : undefined;
+  const shownFile = (file: string): string => path.relative(project.root, file);
+  return {
+    of(role) {
+      const files = new Set(filesOf.get(role)?.values());
+      const parts = [below(role), ...[...files].map(shownFile)].filter((part) => part !== undefined);
+      return pluginOf(role) ?? parts.join(', ');
+    },
+    ofValue(role, key) {
+      const file = filesOf.get(role)?.get(key);
+      return pluginOf(role) ?? (file === undefined ? (below(role) ?? 'default') : shownFile(file));
+    },
   };
 }
 

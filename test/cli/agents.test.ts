@@ -21,6 +21,20 @@ async function write(name: string, text: string): Promise<void> {
   await writeFile(path.join(place.root, '.vibe/agents', name), text);
 }
 
+test('agents list tells where each agent comes from', async () => {
+  await write('1.toml', 'role = "coder"\nthinking = "max"\n');
+  await write('2.toml', 'role = "mine"\nsystem_prompt = "Hi"\ntools = "none"\ndescription = "Mine."\n');
+
+  const { code, out, err } = await callCommandLine(['agents', 'list'], place);
+  const { out: data } = await callCommandLine(['agents', 'list', '--json'], place);
+
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toMatch(/^planner +built-in +read_only +\S/m);
+  expect(out).toMatch(/^coder +built-in, \.vibe\/agents\/1\.toml +all +\S/m);
+  expect(out).toMatch(/^mine +\.vibe\/agents\/2\.toml +none +Mine\.$/m);
+  expect(JSON.parse(data)).toContainEqual(expect.objectContaining({ role: 'planner', source: 'built-in' }));
+});
+
 test('agents show tells where each value comes from, what nothing has, and renders the prompt', async () => {
   await write('1.toml', 'role = "coder"\nthinking = "max"\ntools = ["read_file", "grepp"]\n');
   await write(
