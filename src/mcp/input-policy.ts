@@ -23,7 +23,8 @@ export function createInputPolicy(options: InputPolicyOptions): InputPolicy {
   async function elicit(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (options.onElicitation === undefined) return { action: 'decline' };
     try {
-      return toWire(await options.onElicitation(readElicitation(options.server, params), signal));
+      const request = readElicitation(options.server, params);
+      return toWire(await options.onElicitation(request, signal), request);
     } catch {
       // why: whatever went wrong on the user's side, the server learns only that there is no answer
       return { action: 'cancel' };
@@ -66,7 +67,21 @@ function readElicitation(server: string, params: JsonObject): McpElicitation {
   };
 }
 
-function toWire(answer: McpElicitationAnswer): JsonObject {
+function toWire(answer: McpElicitationAnswer, request: McpElicitation): JsonObject {
   if (answer.action !== 'accept') return { action: answer.action };
-  return answer.content === undefined ? { action: 'accept' } : { action: 'accept', content: answer.content };
+  const content = { ...defaultsOf(request.requested_schema), ...answer.content };
+  const isEmpty = answer.content === undefined && Object.keys(content).length === 0;
+  return isEmpty ? { action: 'accept' } : { action: 'accept', content };
+}
+
+/** What the fields of a form hold before the user changes them: an accepted form holds it where nothing else was said. */
+function defaultsOf(schema: JsonObject | undefined): JsonObject {
+  const properties = schema === undefined ? undefined : ownValue(schema, 'properties');
+  if (!isJsonObject(properties)) return {};
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([key, field]) => {
+      const value = isJsonObject(field) ? field['default'] : undefined;
+      return value === undefined ? [] : [[key, value] as const];
+    }),
+  );
 }
