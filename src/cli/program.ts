@@ -1,7 +1,9 @@
 import { Command, CommanderError, Option } from 'commander';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { apply, command } from './command.ts';
 import { describeFailure, type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
+import { addMcpCommands } from './mcp-program.ts';
+import { toInput } from './tool-input.ts';
 
 /** Options every command has. */
 export interface CommonOptions {
@@ -124,6 +126,8 @@ export function createProgram(io: CliIo, version: string, done: (code: ExitCode)
       done(await fuzzCommand(io, name, options));
     });
 
+  addMcpCommands(group(program, io, 'mcp', 'the MCP servers of this project and user'), io, done);
+
   const config = group(program, io, 'config', 'the configuration');
   command(config, io, 'show', 'print the configuration in effect and where each value comes from')
     .option('--default', 'print the defaults instead')
@@ -184,14 +188,6 @@ export interface TrustFlags {
   readonly yes?: boolean;
 }
 
-function command(parent: Command, io: CliIo, name: string, description: string, args = ''): Command {
-  const made = parent.command(args === '' ? name : `${name} ${args}`).description(description);
-  made.addOption(new Option('-C, --root <folder>', 'the project, instead of the current folder'));
-  made.option('--json', 'print JSON');
-  apply(made, io);
-  return made;
-}
-
 /** A command that only has commands of its own. */
 function group(parent: Command, io: CliIo, name: string, description: string): Command {
   const made = parent.command(name).description(description).helpCommand(false);
@@ -203,22 +199,6 @@ function group(parent: Command, io: CliIo, name: string, description: string): C
   });
   apply(made, io);
   return made;
-}
-
-function apply(made: Command, io: CliIo): void {
-  made.exitOverride();
-  made.configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) });
-}
-
-function toInput(text = '{}'): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // answered below, as for JSON that is no object
-  }
-  if (isJsonObject(value)) return value;
-  throw new UsageError('the input of a tool is a JSON object, for example \'{"path": "src"}\'');
 }
 
 function toCount(text: string): number {

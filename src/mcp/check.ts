@@ -3,6 +3,7 @@ import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { isJsonObject, ownValue } from '../protocol/json.ts';
 import type { McpTestResult } from '../protocol/mcp.ts';
 import { childSignal, untilAborted } from '../protocol/signal.ts';
+import { announcement } from '../transport/sandbox.ts';
 import type { McpConnection } from './connection.ts';
 import { connectError, toSeconds } from './errors.ts';
 import { createGate } from './gate.ts';
@@ -125,7 +126,8 @@ function toFailure(
     stage,
     code: error.code,
     message,
-    stderr_tail: connection?.stderrTail() ?? tailOf(error),
+    // why: not a word of the server's
+    stderr_tail: (connection?.stderrTail() ?? tailOf(error)).filter((line) => line !== announcement),
     elapsed_ms,
   };
 }

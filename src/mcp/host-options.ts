@@ -49,6 +49,8 @@ export interface McpHostOptions {
   readonly approvals?: boolean;
   /** Calls of different tenants use different connections; undefined = the shared one. Default: all share one. */
   readonly tenantOf?: (context: ToolContext) => string | undefined;
+  /** Connect the servers that have tools to register from the start. Default true. */
+  readonly startsEager?: boolean;
   /** Take over changes of the server files while running. Default false. */
   readonly watchFiles?: boolean;
   readonly secret?: ConnectDeps['secret'];

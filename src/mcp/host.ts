@@ -84,6 +84,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   /** Nobody waits for slow servers unless he asks to (`ready`); each reports for itself, and this never rejects. */
   function connectEager(): void {
+    if (options.startsEager === false) return;
     const eager = places.all().filter((place) => place.shelf.wantsStart());
     const work = eager.map((place) => place.slot.listTools());
     connecting = Promise.allSettled([connecting, ...work]).then(() => {});

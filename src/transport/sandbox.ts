@@ -51,7 +51,9 @@ function bwrapOptions(profile: SandboxProfile): readonly string[] {
   ];
 }
 
-const announce = 'echo "confined" >&2; exec "$@"';
+/** The line on stderr that says that the confinement stands. */
+export const announcement = 'confined';
+const announce = `echo "${announcement}" >&2; exec "$@"`;
 
 /**
  * Whether a program with a profile that announces itself ended because the confinement broke, before the program ran: the

@@ -125,6 +125,28 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
     });
   });
 
+  test('an accepted form holds its defaults where nothing else was said', async () => {
+    const properties = {
+      name: { type: 'string', default: 'Ada' },
+      age: { type: 'integer', default: 36 },
+      note: { type: 'string' },
+    };
+    const question = {
+      method: 'elicitation/create',
+      params: { message: 'Who?', requestedSchema: { type: 'object', properties } },
+    };
+    const server = scriptedServer(modernScript({ 'tools/call': [asks({ q: question }), callResult('ok')] }));
+    const connection = await connect(server.record, {
+      onElicitation: async () => ({ action: 'accept', content: { age: 37 } }),
+    });
+
+    await connection.callTool('work', {});
+
+    expect(paramsOf(calls(server)[1])['inputResponses']).toEqual({
+      q: { action: 'accept', content: { name: 'Ada', age: 37 } },
+    });
+  });
+
   test('an embedder that throws counts as cancel', async () => {
     const server = scriptedServer(modernScript({ 'tools/call': [asks({ q: form }), callResult('ok')] }));
     const connection = await connect(server.record, {
