@@ -3,6 +3,7 @@ import { apply, command } from './command.ts';
 import { describeFailure, type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { addMcpCommands } from './mcp-program.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { toInput } from './tool-input.ts';
 
 /** Options every command has. */
