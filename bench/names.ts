@@ -11,4 +11,6 @@ export const figureNames: readonly string[] = [
   'glob',
   'extract',
   'actors',
+  'mcp',
+  'mcp-first-step',
 ];

@@ -9,6 +9,8 @@ import { measureGrep } from './figures/grep.ts';
 import { measurePool } from './figures/pool.ts';
 import { measurePluginStart } from './figures/plugin-start.ts';
 import { measurePlugins } from './figures/plugins.ts';
+import { measureMcp } from './figures/mcp.ts';
+import { measureFirstStep } from './figures/mcp-first-step.ts';
 import { measureStdio } from './figures/stdio.ts';
 import { measureStep } from './figures/step.ts';
 import { type Row, toText } from './report.ts';
@@ -28,6 +30,8 @@ const figures: { readonly [name: string]: MeasureFigure } = {
   glob: measureGlob,
   extract: measureExtract,
   actors: measureActors,
+  mcp: measureMcp,
+  'mcp-first-step': measureFirstStep,
 };
 
 const [folder = '', name = '', format] = process.argv.slice(2);
