@@ -6,6 +6,7 @@ import type { Bus } from '../bus/bus.ts';
 import { openMcpConnection } from '../mcp/connect.ts';
 import type { McpHost } from '../mcp/host-options.ts';
 import { createMcpHost } from '../mcp/host.ts';
+import { killStrays } from '../mcp/stray-processes.ts';
 import { discoverPlugins } from '../plugins/discovery.ts';
 import { createPluginHost, type PluginHost } from '../plugins/host.ts';
 import { ownProgram } from '../plugins/program.ts';
@@ -114,6 +115,7 @@ async function openLedger(
     folder: path.join(setup.configDir, 'run'),
     logger,
     startTimeOf: (pid: number) => processStartTime(pid, process.platform),
+    endMarked: (marker: string) => killStrays(marker),
   };
   await reapSurvivors(ledgerDeps);
   return await openProcessLedger(ledgerDeps);

@@ -32,7 +32,7 @@ export interface ConnectDeps {
   /** Absent: every connect probes. */
   readonly eraMemory?: EraMemory;
   /** Told every process of a server while it runs, so that none outlives a killed engine. */
-  readonly ledger?: { add(pid: number): void; remove(pid: number): void };
+  readonly ledger?: { add(pid: number, marker: string): void; remove(pid: number): void };
   readonly fetch: typeof fetch;
   readonly onElicitation?: InputPolicyOptions['onElicitation'];
   readonly roots?: InputPolicyOptions['roots'];

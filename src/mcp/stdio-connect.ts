@@ -52,16 +52,17 @@ export async function connectStdio(start: ConnectStart): Promise<Connected> {
 
 async function openLink(start: ConnectStart, chosen: ConfinedCommand, secrets: readonly string[]): Promise<Link> {
   const { record, timeouts, input, deps } = start;
+  const marker = deps.newMarker();
   const inner = await openStdioTransport({
     server: record.name,
     ...chosen.command,
-    marker: deps.newMarker(),
+    marker,
     secrets,
     logger: deps.logger,
     clock: deps.clock,
     onOversized: (id) => transport.dropOversized(id),
   });
-  deps.ledger?.add(inner.pid);
+  deps.ledger?.add(inner.pid, marker);
   // why: `exited` never rejects
   void inner.exited.then(() => deps.ledger?.remove(inner.pid));
   const transport = createMcpTransport({

@@ -12,6 +12,8 @@ export interface ProcessLedgerDeps {
   readonly logger: Logger;
   /** Tells a process from a later one with the same pid; undefined when it is gone or the system does not say. */
   readonly startTimeOf: (pid: number) => Promise<string | undefined>;
+  /** Ends what carries a marker, wherever it is; absent: only groups are ended. */
+  readonly endMarked?: (marker: string) => Promise<unknown>;
 }
 
 /**
@@ -19,8 +21,11 @@ export interface ProcessLedgerDeps {
  * the files is logged and otherwise ignored: the ledger is a safety net, not a condition.
  */
 export interface ProcessLedger {
-  /** Writes a child down that has just started. */
-  add(pid: number): void;
+  /**
+   * Writes a child down that has just started.
+   * @param marker what all of its descendants carry in their environment, by which those that left its group are found
+   */
+  add(pid: number, marker?: string): void;
   remove(pid: number): void;
   /** A clean end: removes the file. */
   close(): void;
@@ -51,16 +56,16 @@ export async function openProcessLedger(deps: ProcessLedgerDeps): Promise<Proces
 
   const running = new Set<number>();
 
-  async function writeDown(pid: number): Promise<void> {
+  async function writeDown(pid: number, marker: string | undefined): Promise<void> {
     if (own === undefined) return;
     const start = await deps.startTimeOf(pid).catch(() => undefined);
-    if (start !== undefined && running.has(pid)) append(`+ ${pid} ${start}\n`);
+    if (start !== undefined && running.has(pid)) append(`+ ${pid} ${start}${marker === undefined ? '' : ` ${marker}`}\n`);
   }
 
   return {
-    add(pid) {
+    add(pid, marker) {
       running.add(pid);
-      void writeDown(pid); // handles its own failures
+      void writeDown(pid, marker); // handles its own failures
     },
     remove(pid) {
       if (running.delete(pid) && exists) append(`- ${pid}\n`);
@@ -87,6 +92,7 @@ export async function reapSurvivors(deps: ProcessLedgerDeps): Promise<readonly n
   for (const { file, engine } of await listLedgers(deps.folder)) {
     if ((await deps.startTimeOf(engine.pid)) === engine.start) continue;
     for (const entry of parseChildren(await readFile(file, 'utf8').catch(() => ''))) {
+      if (entry.marker !== undefined) await deps.endMarked?.(entry.marker);
       if ((await deps.startTimeOf(entry.pid)) !== entry.start) continue;
       signalGroup(entry.pid, 'SIGKILL');
       ended.push(entry.pid);
@@ -104,6 +110,10 @@ interface LedgerEntry {
   readonly start: string;
 }
 
+interface LedgerChild extends LedgerEntry {
+  readonly marker: string | undefined;
+}
+
 async function listLedgers(folder: string): Promise<readonly { file: string; engine: LedgerEntry }[]> {
   const names = await readdir(folder).catch(() => []);
   return names.flatMap((name) => {
@@ -113,11 +123,12 @@ async function listLedgers(folder: string): Promise<readonly { file: string; eng
 }
 
 /** Lines that are cut or damaged are passed over. */
-function parseChildren(text: string): readonly LedgerEntry[] {
-  const children = new Map<number, LedgerEntry>();
+function parseChildren(text: string): readonly LedgerChild[] {
+  const children = new Map<number, LedgerChild>();
   for (const line of text.split('\n').slice(0, -1)) {
-    const started = parseEntry(/^\+ ([1-9]\d{0,9}) (\S+)$/.exec(line));
-    if (started !== undefined) children.set(started.pid, started);
+    const match = /^\+ ([1-9]\d{0,9}) (\S+)(?: ([\w-]{1,64}))?$/.exec(line);
+    const started = parseEntry(match);
+    if (started !== undefined) children.set(started.pid, { ...started, marker: match?.[3] });
     const gone = /^- ([1-9]\d{0,9})$/.exec(line)?.[1];
     if (gone !== undefined) children.delete(Number(gone));
   }

@@ -58,3 +58,18 @@ test('a host whose servers nobody uses loads neither the SDK nor the process pac
 test('the first use loads the SDK', () => {
   expect(modulesOf(create.replace('EAGER', "['*']"))).toContain('@modelcontextprotocol/client');
 });
+
+test('importing the package and running an engine without servers does not load the SDK', () => {
+  const index = JSON.stringify(path.join(root, 'src', 'index.ts'));
+  const testing = JSON.stringify(path.join(root, 'src', 'testing.ts'));
+  const modules = modulesOf(`
+    import { createEngine } from ${index};
+    import { createScriptedProvider } from ${testing};
+    const engine = await createEngine({ bare: true, provider: createScriptedProvider({ script: [{ text: 'done' }] }) });
+    await engine.run({ role: 'worker', system_prompt: 'Work.' }, 'go').outcome;
+    await engine.close();
+  `);
+
+  expect(modules).toContain('/src/engine.ts');
+  expect(modules).not.toContain('@modelcontextprotocol');
+});

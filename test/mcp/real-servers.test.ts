@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/protocol/json.ts';
 import type { McpServerInput } from '../../src/protocol/mcp.ts';
 import type { ToolProgress } from '../../src/protocol/tool.ts';
 import { toToolOutput } from '../../src/mcp/results.ts';
-import { connect, failureOf, isAlive, onCleanup, tempFolder, textOf } from './support.ts';
+import { connect, failureOf, fixtures, isAlive, onCleanup, tempFolder, textOf } from './support.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -157,4 +157,67 @@ test('server-filesystem lists 14 tools and works in its folder only', async () =
   const { pid } = connection;
   await connection.stop();
   expect(pid !== undefined && isAlive(pid)).toBe(false);
+});
+
+/** The modern server of the fixtures on the web; ended after the test. */
+async function startModern(): Promise<string> {
+  const child = spawn(process.execPath, [path.join(fixtures, 'sdk-server.mjs'), 'http'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onCleanup(async () => {
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  });
+  return await new Promise<string>((resolve, reject) => {
+    child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim()));
+    child.once('exit', () => reject(new Error('the server ended')));
+  });
+}
+
+describe.each(['stdio', 'http'] as const)('a modern server of the official server package over %s', (transport) => {
+  async function open(more: Parameters<typeof connect>[1] = {}) {
+    const record: McpServerInput =
+      transport === 'stdio'
+        ? { name: 'sdk', command: process.execPath, args: [path.join(fixtures, 'sdk-server.mjs')] }
+        : { name: 'sdk', url: await startModern() };
+    return await connect(record, more);
+  }
+
+  test('is modern; its tools, resources and prompts work', async () => {
+    const connection = await open();
+
+    const list = await connection.listTools();
+    const sum = await connection.callTool('add', { a: 2, b: 3 });
+
+    expect(connection).toMatchObject({
+      era: 'modern',
+      protocol_version: '2026-07-28',
+      transport,
+      server: { name: 'sdk-server', version: '2.4.0' },
+    });
+    expect(list.rejected).toEqual([]);
+    expect(list.tools.map(({ definition }) => definition.name)).toEqual(['add', 'ask', 'fail']);
+    expect(sum.structuredContent).toEqual({ sum: 5 });
+    expect(toToolOutput(sum)).toEqual({ content: '5', is_error: false });
+    expect(toToolOutput(await connection.callTool('fail', {}))).toMatchObject({ is_error: true });
+    expect((await failureOf(connection.callTool('nothing', {}))).code).toBe('remote');
+    expect(await connection.read('resources/read', { uri: 'note://one' })).toMatchObject({
+      contents: [{ text: 'remember the milk' }],
+    });
+    expect(await connection.read('prompts/get', { name: 'greet' })).toHaveProperty('messages');
+  });
+
+  test.each([
+    ['declined without anyone to ask', {}, 'answer: decline'],
+    [
+      'answered by the embedder',
+      { onElicitation: async () => ({ action: 'accept', content: { name: 'Ada' } }) as const },
+      'answer: accept',
+    ],
+  ])('a question inside a result is %s', async (_how, more, text) => {
+    const connection = await open(more);
+
+    expect(textOf((await connection.callTool('ask', {})).content)).toBe(text);
+  });
 });
