@@ -18,13 +18,9 @@ const sets: readonly (readonly string[])[] = [
 let failed = 0;
 for (const set of sets) {
   process.stdout.write(`\n== ${set.join(' ')}\n`);
-  const args = [
-    ...['client', '--command', client.map(quote).join(' '), ...set],
-    // why: all scenarios of a set start at the same time, and each is a process of its own
-    ...['--timeout', '180000'],
-    ...['--expected-failures', path.join(folder, `expected-failures.yaml`)],
-    ...process.argv.slice(2),
-  ];
+  // why the long limit: all scenarios of a set start at the same time, and each is a process of its own
+  const limits = ['--timeout', '180000', '--expected-failures', path.join(folder, 'expected-failures.yaml')];
+  const args = ['client', '--command', client.map(quote).join(' '), ...set, ...limits, ...process.argv.slice(2)];
   const [program = '', ...rest] = [...runner(), suite, ...args];
   const { status } = spawnSync(program, rest, { cwd: root, stdio: 'inherit' });
   if (status !== 0) failed += 1;

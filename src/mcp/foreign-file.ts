@@ -28,11 +28,7 @@ export function readForeignServers(text: string, file: string): readonly Foreign
 }
 
 function findRecords(root: Json, file: string): readonly (readonly [string, Json])[] {
-  if (Array.isArray(root)) {
-    return root.map(
-      (value: Json) => [isJsonObject(value) ? String(ownValue(value, 'name') ?? '') : '', value] as const,
-    );
-  }
+  if (Array.isArray(root)) return root.map((value: Json) => [nameIn(value), value] as const);
   const places = isJsonObject(root) ? [root, ...[root['mcp']].filter(isJsonObject)] : [];
   for (const place of places) {
     for (const key of ['mcpServers', 'servers']) {
@@ -41,6 +37,11 @@ function findRecords(root: Json, file: string): readonly (readonly [string, Json
     }
   }
   throw new EngineError('config', `${file}: it holds no \`mcpServers\` and no \`servers\``, { code: 'config_invalid' });
+}
+
+function nameIn(value: Json): string {
+  const name = isJsonObject(value) ? ownValue(value, 'name') : undefined;
+  return typeof name === 'string' ? name : '';
 }
 
 function toForeign(given: string, value: Json): ForeignServer {
