@@ -59,7 +59,8 @@ export async function openProcessLedger(deps: ProcessLedgerDeps): Promise<Proces
   async function writeDown(pid: number, marker: string | undefined): Promise<void> {
     if (own === undefined) return;
     const start = await deps.startTimeOf(pid).catch(() => undefined);
-    if (start !== undefined && running.has(pid)) append(`+ ${pid} ${start}${marker === undefined ? '' : ` ${marker}`}\n`);
+    if (start !== undefined && running.has(pid))
+      append(`+ ${pid} ${start}${marker === undefined ? '' : ` ${marker}`}\n`);
   }
 
   return {
