@@ -5,7 +5,7 @@ import { type Row, toRow } from '../report.ts';
 
 const badKinds = ['hang', 'crash', 'spew', 'slow'] as const;
 const serverCount = 20;
-const rounds = 6;
+const rounds = 3;
 /** What one bad server may cost, in milliseconds. */
 const allowedMs = 50;
 

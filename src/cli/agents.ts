@@ -11,7 +11,7 @@ import type { AgentSpec, ModelSelection, ToolSelection } from '../protocol/agent
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { waitForServers, withEngine } from './open-engine.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { toTable } from './table.ts';
 import { describeLeftOut } from './trust.ts';

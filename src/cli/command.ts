@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander';
 import type { CliIo } from './io.ts';
 
+/** Options every command has. */
+export interface CommonOptions {
+  /** `-C`: the project's folder, relative to the current one. */
+  readonly root?: string;
+  /** Print data as JSON. */
+  readonly json?: boolean;
+}
+
 /** A command with the options every one has. */
 export function command(parent: Command, io: CliIo, name: string, description: string, args = ''): Command {
   const made = parent.command(args === '' ? name : `${name} ${args}`).description(description);

@@ -5,7 +5,7 @@ import { toShownPath } from '../store/paths.ts';
 import { toPrintable, toPrintableLine } from '../telemetry/printable.ts';
 import { type ExitCode, exitCodes } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject } from './project.ts';
 
 /** `vibe-bus config show`: valid TOML, each value with its source as a comment; secrets are masked. */

@@ -15,7 +15,7 @@ import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import { isInGitRepository } from './git.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { createStyle } from './style.ts';
 import { pad } from './table.ts';

@@ -8,8 +8,9 @@ import { type Environment, toShownPath } from '../store/paths.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { sayTrust, target } from './mcp.ts';
-import { fileMode, fileToChange, type FileFlags, isSameName, putServer, serverFiles } from './mcp-records.ts';
-import type { CommonOptions } from './program.ts';
+import type { FileFlags } from './mcp-record.ts';
+import { fileMode, fileToChange, isSameName, putServer, serverFiles } from './mcp-records.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { toTable } from './table.ts';
 

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import type { ExitCode } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { RecordFlags } from './mcp-record.ts';
-import type { FileFlags } from './mcp-records.ts';
-import { command } from './command.ts';
-import type { CommonOptions } from './program.ts';
+import type { FileFlags, RecordFlags } from './mcp-record.ts';
+import { command, type CommonOptions } from './command.ts';
 import { toInput } from './tool-input.ts';
 
 type WriteFlags = CommonOptions & FileFlags & RecordFlags & { readonly test: boolean };

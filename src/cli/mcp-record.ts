@@ -2,6 +2,11 @@ import { hasPlaceholder } from '../mcp/server-url.ts';
 import { isJsonObject, type Json, type JsonObject, ownValue } from '../protocol/json.ts';
 import { UsageError } from './failure.ts';
 
+/** Which of the two server files a command changes. */
+export interface FileFlags {
+  readonly project?: boolean;
+}
+
 /** What `mcp add` and `mcp edit` are told about a server. */
 export interface RecordFlags {
   readonly url?: string;

@@ -4,12 +4,8 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { projectPaths, toShownPath, userPaths } from '../store/paths.ts';
 import { UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
+import type { FileFlags } from './mcp-record.ts';
 import type { Project } from './project.ts';
-
-/** Which of the two server files a command changes. */
-export interface FileFlags {
-  readonly project?: boolean;
-}
 
 export function serverFiles(project: Project): { readonly userFile?: string; readonly projectFile: string } {
   const projectFile = projectPaths(project.root).mcp;

@@ -7,7 +7,7 @@ import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
 import { findServer, toServerInput } from './mcp-records.ts';
 import { openServer } from './mcp-session.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject } from './project.ts';
 import { toTable } from './table.ts';
 

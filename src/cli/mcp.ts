@@ -7,19 +7,11 @@ import type { McpServerRecord } from '../protocol/mcp.ts';
 import { toShownPath } from '../store/paths.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import { applyFlags, type RecordFlags } from './mcp-record.ts';
-import {
-  fileMode,
-  fileToChange,
-  type FileFlags,
-  findServer,
-  isSameName,
-  putServer,
-  serverFiles,
-} from './mcp-records.ts';
+import { applyFlags, type FileFlags, type RecordFlags } from './mcp-record.ts';
+import { fileMode, fileToChange, findServer, isSameName, putServer, serverFiles } from './mcp-records.ts';
 import { openMcpSession } from './mcp-session.ts';
 import { showTest } from './mcp-use.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { toTable } from './table.ts';
 

@@ -6,7 +6,7 @@ import { toPrintableLine } from '../telemetry/printable.ts';
 import type { ExitCode } from './failure.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { decideTrust } from './trust.ts';
 

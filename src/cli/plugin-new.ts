@@ -4,7 +4,8 @@ import path from 'node:path';
 import { ownProgram } from '../plugins/program.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions, PluginLanguage } from './program.ts';
+import type { CommonOptions } from './command.ts';
+import type { PluginLanguage } from './program.ts';
 
 /** What the TypeScript template imports or is run with. */
 const tsPackages = ['vibe-bus/plugin', 'tsx', 'zod'];

@@ -9,7 +9,7 @@ import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
 import { choosePlugin } from './plugin-choice.ts';
 import { checkPlugins, openPluginSession } from './plugin-session.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { openProject, type Project } from './project.ts';
 import { toTable } from './table.ts';
 

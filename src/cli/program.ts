@@ -1,18 +1,10 @@
 import { Command, CommanderError, Option } from 'commander';
-import { apply, command } from './command.ts';
+import { apply, command, type CommonOptions } from './command.ts';
 import { describeFailure, type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { addMcpCommands } from './mcp-program.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { toInput } from './tool-input.ts';
-
-/** Options every command has. */
-export interface CommonOptions {
-  /** `-C`: the project's folder, relative to the current one. */
-  readonly root?: string;
-  /** Print data as JSON. */
-  readonly json?: boolean;
-}
 
 /**
  * Carries out one command line.

@@ -5,7 +5,7 @@ import { checkTrust, type TrustCheck } from '../config/trust.ts';
 import { configDir, toShownPath } from '../store/paths.ts';
 import { UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 
 /** The project a command works on: its folder, both configuration files, what its user trusts. Starts nothing. */
 export interface Project {

@@ -2,7 +2,7 @@ import { type ExitCode, exitCodes } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { waitForServers, withEngine } from './open-engine.ts';
 import { describePlace } from './places.ts';
-import type { CommonOptions } from './program.ts';
+import type { CommonOptions } from './command.ts';
 import { toTable } from './table.ts';
 
 /** `vibe-bus tools`: what agents of this project can be offered, and where each runs. */

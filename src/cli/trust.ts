@@ -5,7 +5,8 @@ import { toShownPath, userPaths } from '../store/paths.ts';
 import { toPrintableLine } from '../telemetry/printable.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
-import type { CommonOptions, TrustFlags } from './program.ts';
+import type { CommonOptions } from './command.ts';
+import type { TrustFlags } from './program.ts';
 import { openProject, type Project } from './project.ts';
 
 /** `vibe-bus trust`: shows what a project would start or decide, and remembers that the user allows exactly that. */
