@@ -3,9 +3,17 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { EngineOptions } from '../../src/engine/options.ts';
+import { createScriptedProvider } from '../../src/providers/scripted.ts';
 import { createSandboxProbe } from '../../src/transport/sandbox-probe.ts';
 import { toServerProfile } from '../../src/transport/sandbox-profile.ts';
-import { createRecordingLogger, failureOf, modernScript, scriptedServer, tempFolder } from '../mcp/support.ts';
+import {
+  createRecordingLogger,
+  failureOf,
+  fixtures,
+  modernScript,
+  scriptedServer,
+  tempFolder,
+} from '../mcp/support.ts';
 import { calling, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
 
 const eager = { tools: { eager: ['*'] } };
@@ -167,4 +175,28 @@ describe.each(['inline', 'thread'] as const)('tools that come and go during a ru
     expect(stage.requests[1]?.tools.map(({ name }) => name)).toEqual(['wait', 'mcp__scripted__work']);
     expect(resultsOf(stage.requests[2])).toEqual(['done']);
   });
+});
+
+test('fifty runs that share a server get their own answers (MP11)', async () => {
+  const runs = Array.from({ length: 50 }, (_, index) => index);
+  const script = (index: number) => [calling(['mcp__sdk__add', { a: index, b: 1_000 }]), { text: 'done' }];
+  await using stage = await openTestEngine([], {
+    env: { ...process.env, VIBE_MCP_SANDBOX: '0' },
+    providers: Object.fromEntries(
+      runs.map((index) => [`p${index}`, createScriptedProvider({ script: script(index) })]),
+    ),
+    mcpServers: [{ name: 'sdk', command: process.execPath, args: [path.join(fixtures, 'sdk-server.mjs')], ...eager }],
+  });
+  await stage.engine.mcp.ready();
+
+  const outcomes = await Promise.all(
+    runs.map((index) => stage.engine.run(worker, 'go', { model: `p${index}/any` }).outcome),
+  );
+
+  const answers = outcomes.map(({ messages }) => {
+    const block = messages[2]?.content[0];
+    return block?.type === 'tool_result' ? block.content : undefined;
+  });
+  expect(answers).toEqual(runs.map((index) => String(index + 1_000)));
+  expect(stage.of('mcp_server_connected')).toHaveLength(1);
 });

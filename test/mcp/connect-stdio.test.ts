@@ -40,7 +40,7 @@ async function refuse(record: McpServerInput) {
   return await failureOf(openMcpConnection(requireServerRecord(record), connectDeps()));
 }
 
-describe('verdicts on a real process (mcp-host 4.2)', () => {
+describe('verdicts on a real process (mcp-host 4.2, MP2)', () => {
   test('a discover result with our version: modern, one process, no initialize, metadata in every request', async () => {
     const server = scriptedServer(modernScript());
 

@@ -34,7 +34,7 @@ function onDiscover(answer: (request: HttpRequest, response: ServerResponse) => 
   });
 }
 
-describe('verdicts over HTTP (mcp-host 4.2)', () => {
+describe('verdicts over HTTP (mcp-host 4.2, MP2)', () => {
   test('modern: one POST per request, headers as the revision says, no initialize, no GET, no session', async () => {
     const server = await startHttp(modernHttp());
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isToolAllowed, matchesAny, toToolName } from '../../src/mcp/names.ts';
 import { nameTools } from '../../src/mcp/tool-list.ts';
 
-describe('tool names (mcp-host 5.1, 18)', () => {
+describe('tool names (mcp-host 5.1, 18, MP5)', () => {
   test.each([
     ['fs', 'read.file', 'mcp__fs__read_file'],
     ['my-db', 'q uery/äö', 'mcp__my-db__q_uery___'],

@@ -23,7 +23,7 @@ function listOf(pages: (cursor: string | undefined, count: number) => Partial<Ra
   return { list, clock, logger, cursors };
 }
 
-describe('reuse of a list (mcp-host 6.1, 18)', () => {
+describe('reuse of a list (mcp-host 6.1, 18, MP12)', () => {
   test.each([
     [60_000, 1],
     [0, 3],

@@ -10,7 +10,7 @@ const refused = (data: unknown): ProbeOutcome => ({ kind: 'rpc_error', code: -32
 const judge = (outcome: ProbeOutcome, transport: 'stdio' | 'http', isSecond = false): ProbeVerdict =>
   classifyProbe(outcome, { transport, isSecond });
 
-describe.each(both)('verdicts on %s (mcp-host 4.2)', (transport) => {
+describe.each(both)('verdicts on %s (mcp-host 4.2, MP2)', (transport) => {
   test('a list with our version is modern', () => {
     expect(judge(discover(['2025-11-25', '2026-07-28']), transport).kind).toBe('modern');
   });
