@@ -20,7 +20,8 @@ export async function testVectors(
   for (const file of files) {
     describe.concurrent(basename(file.path), () => {
       for (const entry of casesOf(file)) {
-        test(entry.id, async () => expect(await playOne(entry, options)).toEqual([]));
+        const play = entry.weight === 'alone' ? test.sequential : test;
+        play(entry.id, async () => expect(await playOne(entry, options)).toEqual([]));
       }
     });
   }

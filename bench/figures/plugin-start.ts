@@ -14,7 +14,7 @@ export async function measurePluginStart(folder: string): Promise<readonly Row[]
 }
 
 const plugins = 20;
-const startRounds = 10;
+const startRounds = 4;
 
 /** All of them ready, against as many processes of the same program that answered one request. */
 async function measureStarts(command: readonly [string, ...string[]]): Promise<Row> {
@@ -34,7 +34,7 @@ async function measureStarts(command: readonly [string, ...string[]]): Promise<R
   return toRow({ name: 'plugin-start.20', unit: 'ms', goal: 1.3, ours, reference });
 }
 
-const kitRounds = 40;
+const kitRounds = 20;
 
 /** A plugin on the author kit from its start to its end, against an empty module. */
 async function measureKit(folder: string): Promise<Row> {

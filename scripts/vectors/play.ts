@@ -14,11 +14,15 @@ export interface PlayAllOptions extends PlayOptions {
   report(played: PlayedCase): void;
 }
 
-const concurrency = { many: 16, few: 4 } as const;
+const concurrency = { many: 16, few: 4, alone: 1 } as const;
 
 /** Plays all cases of all files, several at once, and reports each as it ends. A file that cannot be read as cases counts once. */
 export async function playAll(files: readonly VectorFile[], options: PlayAllOptions): Promise<void> {
-  const queues: Record<VectorCase['weight'], { file: string; entry: VectorCase }[]> = { many: [], few: [] };
+  const queues: Record<VectorCase['weight'], { file: string; entry: VectorCase }[]> = {
+    many: [],
+    few: [],
+    alone: [],
+  };
   for (const file of files) {
     const name = basename(file.path);
     try {
@@ -29,7 +33,7 @@ export async function playAll(files: readonly VectorFile[], options: PlayAllOpti
       options.report({ file: name, id: '-', differences: [messageOf(error)] });
     }
   }
-  for (const weight of ['many', 'few'] as const) {
+  for (const weight of ['many', 'few', 'alone'] as const) {
     const queue = queues[weight];
     const workers = Array.from({ length: concurrency[weight] }, async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

@@ -20,8 +20,11 @@ export interface VectorFile {
 /** One vector or table row. */
 export interface VectorCase {
   readonly id: string;
-  /** How many may run at once: `many` for pure rows and light runs, `few` for those that start processes. */
-  readonly weight: 'many' | 'few';
+  /**
+   * How many may run at once: `many` for pure rows and light runs, `few` for those that start processes, one `alone` when how
+   * long it takes is judged: what its neighbours start must not count.
+   */
+  readonly weight: 'many' | 'few' | 'alone';
   /** Plays it; one line for each thing that differed, none when it passed. A rejection is a failure too. */
   play(options: PlayOptions): Promise<readonly string[]>;
 }

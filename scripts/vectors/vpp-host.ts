@@ -12,9 +12,14 @@ import { createScene, isRunning, keyOf, objects, type Scene } from './vpp-scene.
 export function playHost(file: VectorFile): readonly VectorCase[] {
   return objects(file.data['vectors']).map((vector) => ({
     id: textOf(vector['id']),
-    weight: 'few',
+    weight: isTimed(vector) ? 'alone' : 'few',
     play: (options) => playVector(file.path, vector, options),
   }));
+}
+
+/** Whether it says how long steps may take, or gives the host time limits of its own. */
+function isTimed(vector: JsonObject): boolean {
+  return 'timeouts' in vector || objects(vector['steps']).some((step) => 'maxTicks' in step);
 }
 
 const vectorKeys = new Set(

@@ -49,6 +49,8 @@ interface SceneOptions {
 const timeoutTicks: { readonly [name: string]: number } = { default: 40, toolCall: 40, shutdownGrace: 10 };
 
 export async function createScene({ file, vector, tickMs }: SceneOptions): Promise<Scene> {
+  // why: the first start of a process loads this for good, and no vector shall pay for it
+  await import('execa');
   const tmp = await realpath(await mkdtemp(path.join(tmpdir(), 'vpp-')));
   const records = path.join(await realpath(await mkdtemp(path.join(tmpdir(), 'vpp-transcripts-'))));
   const ticks = readTimeouts(vector);
