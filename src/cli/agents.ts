@@ -1,8 +1,10 @@
 import path from 'node:path';
 import { loadBuiltinAgents } from '../agent/builtin.ts';
 import { placeholdersOf, renderSystemPrompt, stripDocComment, toPromptVariables } from '../agent/prompt.ts';
-import { loadAgentOverrides } from '../config/agent-overrides.ts';
+import { listAgentFiles, loadAgentOverrides } from '../config/agent-overrides.ts';
+import { reachesOutside } from '../config/agent-reach.ts';
 import { defaultConfig } from '../config/schema.ts';
+import { toAgentPart } from '../config/trust-parts.ts';
 import type { Engine } from '../engine.ts';
 import { projectPaths } from '../store/paths.ts';
 import { toPrintable, toPrintableLine } from '../telemetry/printable.ts';
@@ -74,7 +76,9 @@ export async function checkAgents(io: CliIo, options: CommonOptions): Promise<Ex
     sources: Object.fromEntries(sources),
     unknown_tools: unknownTools(spec, (name) => builtin.has(name)),
   }));
-  const leftOut = project.isTrusted ? [] : project.trust.parts.filter(({ name }) => name.startsWith('agent file'));
+  const files = project.isTrusted ? [] : await listAgentFiles(folder);
+  const outside = await Promise.all(files.map((file) => reachesOutside(file, root)));
+  const leftOut = files.filter((_, index) => outside[index]);
   if (options.json === true) io.out(`${JSON.stringify(checked)}\n`);
   else if (checked.length + leftOut.length === 0)
     io.out(`There are no agent files in ${path.relative(root, folder)}.\n`);
@@ -92,7 +96,7 @@ export async function checkAgents(io: CliIo, options: CommonOptions): Promise<Ex
       io.out('A tool that is not built in is left out unless a plugin or an MCP server brings it.\n');
     }
   }
-  for (const part of leftOut) io.err(describeLeftOut(part));
+  for (const file of leftOut) io.err(describeLeftOut(toAgentPart(file)));
   return exitCodes.ok;
 }
 

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { parse } from 'smol-toml';
 import { isJsonObject, ownValue } from '../protocol/json.ts';
 import type { UntrustedPart } from './config.ts';
@@ -22,6 +23,11 @@ export function toPluginPart(bytes: Buffer, folder: string): UntrustedPart {
     name: `plugin \`${typeof name === 'string' ? name : folder}\``,
     required: isJsonObject(manifest) && ownValue(manifest, 'required') === true,
   };
+}
+
+/** A file of `.vibe/agents` that reads outside of the project. */
+export function toAgentPart(file: string): UntrustedPart {
+  return { name: `agent file \`${path.basename(file)}\`, which reads outside of the project`, required: false };
 }
 
 /** The three shapes of mcp-host 3.1; undefined for anything else. */

@@ -7,7 +7,7 @@ import { projectPaths, userPaths } from '../store/paths.ts';
 import { listAgentFiles } from './agent-overrides.ts';
 import { reachesOutside } from './agent-reach.ts';
 import { type LoadedConfig, sha256, type UntrustedPart } from './config.ts';
-import { listMcpParts, toPluginPart } from './trust-parts.ts';
+import { listMcpParts, toAgentPart, toPluginPart } from './trust-parts.ts';
 
 /** Whether a project's own programs, providers and policy may be used (contract README, decisions 13 and 21). */
 export interface TrustCheck {
@@ -125,7 +125,7 @@ async function fingerprint(
     const bytes = await readIfThere(file);
     if (bytes === undefined || !(await reachesOutside(file, location.root))) continue;
     found.set(file, sha256(bytes));
-    parts.push({ name: `agent file \`${path.basename(file)}\`, which reads outside of the project`, required: false });
+    parts.push(toAgentPart(file));
   }
 
   const relative = [...found].map(
