@@ -41,7 +41,7 @@ const secretLooking = /KEY|TOKEN|SECRET|PASSWORD/;
  * first, how programs split options from paths, and options added to those of the line.
  */
 const readings: ReadonlySet<string> = new Set(
-  `CDPATH OLDPWD GLOBIGNORE EXECIGNORE IFS FPATH SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD BASH_ENV ENV PROMPT_COMMAND PS4
+  `CDPATH PWD OLDPWD SHELL SHLVL SSH_CLIENT SSH2_CLIENT GLOBIGNORE EXECIGNORE IFS FPATH SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD BASH_ENV ENV PROMPT_COMMAND PS4
   POSIXLY_CORRECT _POSIX2_VERSION TAR_OPTIONS GREP_OPTIONS UNZIP UNZIPOPT ZIP ZIPOPT RSYNC_PROTECT_ARGS RSYNC_OLD_ARGS`.split(
     /\s+/,
   ),
@@ -50,9 +50,19 @@ const readings: ReadonlySet<string> = new Set(
 /** What says how bytes make characters: in some codings a backslash is the second half of one, and a blank is no blank. */
 const codings: ReadonlySet<string> = new Set(['LC_ALL', 'LC_CTYPE', 'LANG']);
 
+/** Whether a variable lets a shell or program read a line otherwise than its text says. */
+export function changesReading(name: string): boolean {
+  return readings.has(name);
+}
+
+/** False for a locale whose coding is neither plain nor UTF-8. */
+export function isReadableCoding(name: string, value: string): boolean {
+  return !codings.has(name) || /^(?:C|POSIX)?$|utf-?8(?:@\w+)?$/i.test(value);
+}
+
 function isHarmless(name: string, value: string): boolean {
-  if (secretLooking.test(name.toUpperCase()) || readings.has(name)) return false;
-  if (codings.has(name)) return /^(?:C|POSIX)?$|utf-?8/i.test(value);
+  if (secretLooking.test(name.toUpperCase()) || changesReading(name)) return false;
+  if (!isReadableCoding(name, value)) return false;
   // Functions as bash exports them, now and in older versions.
   return !name.startsWith('BASH_FUNC_') && !value.startsWith('() {');
 }

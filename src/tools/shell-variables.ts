@@ -1,3 +1,4 @@
+import { changesReading, isReadableCoding } from './bash-environment.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
 
 /** Variables that change which program runs, or what it does (agent-runtime section 16 rule 1, reliability CP6, and their like). */
@@ -42,7 +43,7 @@ const harmlessGit = new Set([
 const makeFlags = new Set(['MAKEFLAGS', 'GNUMAKEFLAGS', 'MFLAGS']);
 
 export function isForbiddenVariable(name: string): boolean {
-  if (forbidden.has(name)) return true;
+  if (forbidden.has(name) || changesReading(name)) return true;
   const upper = name.toUpperCase();
   if (forbiddenPrefixes.some((prefix) => upper.startsWith(prefix))) return true;
   if (/^CARGO_TARGET_\w+_(?:RUNNER|LINKER)$/.test(name)) return true;
@@ -59,6 +60,12 @@ export function refuseAssignment(name: string, value: string | undefined, by: st
   }
   if (name === 'GOFLAGS' && !/^[-\w=., ]*$/.test((value ?? '$').replace('toolexec', '$'))) {
     return deny('variables', '`GOFLAGS` can make `go` run other programs; give the options to `go` itself.');
+  }
+  if (!isReadableCoding(name, value ?? '$')) {
+    return deny(
+      'variables',
+      `\`${name}\` of another coding lets a shell read the line otherwise; use \`C\` or a UTF-8 one.`,
+    );
   }
   if (!isForbiddenVariable(name)) return undefined;
   return deny(
