@@ -62,6 +62,15 @@ function refuseTree(node: SyntaxNode, depth: number): Denial | undefined {
   return found;
 }
 
+/** Whether a second bracket follows at once: shells try arithmetic first and may find other ends of what is inside. */
+function beginsWithSubshell(node: SyntaxNode, at: number): boolean {
+  let begins = false;
+  forEachChild(node, (child) => {
+    if (child.pos === at) begins ||= child.type === 'Subshell' || beginsWithSubshell(child, at);
+  });
+  return begins;
+}
+
 function notPortable(what: string, instead: string): Denial {
   return syntax(`${what} is not checked, because shells read it differently; ${instead}.`);
 }
@@ -122,6 +131,10 @@ function refuseNode(node: SyntaxNode): Denial | undefined {
     case 'Redirect':
     case 'HereString':
       return node.target === undefined ? syntax('A redirection names no target; name the file.') : undefined;
+    case 'Subshell':
+      return beginsWithSubshell(node, node.pos + 1)
+        ? notPortable('`((` before a command', 'put a blank between the brackets')
+        : undefined;
     // The rest is fine by itself, or refused with the node it belongs to.
     case 'AndOr':
     case 'ArithmeticBinary':
@@ -154,7 +167,6 @@ function refuseNode(node: SyntaxNode): Denial | undefined {
     case 'SingleQuoted':
     case 'Slice':
     case 'Statement':
-    case 'Subshell':
     case 'TestBinary':
     case 'TestGroup':
     case 'TestLogical':

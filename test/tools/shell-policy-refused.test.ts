@@ -6,6 +6,8 @@ const options = { root: '/srv/project', network: false };
 /** Command lines the policy must refuse, by the rule of reliability section 8 or agent-runtime section 16 they stand for. */
 const refused: Readonly<Record<string, readonly string[]>> = {
   'CP1: every command at every depth': [
+    '((cat <<\\EOF\nx\nEOF\n) > out) <<< hi',
+    '((ls); id)',
     'sudo ls',
     '"sudo" ls',
     'su\\do ls',
