@@ -30,6 +30,7 @@ export {
   type ToolSelection,
 } from './protocol/agent.ts';
 export { withDescription, withMaxSteps, withStructuredOutput, withThinking, withTools } from './agent/spec.ts';
+export { extractJson } from './agent/extract-json.ts';
 export type { OutputSchema } from './agent/output-schema.ts';
 export type { BudgetLimits, ModelPrice } from './agent/budget.ts';
 
@@ -66,7 +67,9 @@ export { fromAiSdk } from './providers/ai-sdk.ts';
 export { recordProvider } from './providers/record.ts';
 export { createReplayProvider } from './providers/replay.ts';
 export type { RuleLists, RuleSet } from './tools/rules.ts';
+export type { ProviderDeps, ProviderKind } from './providers/provider.ts';
 export type { Providers } from './providers/registry.ts';
+export type { ProviderSettings } from './providers/settings.ts';
 
 export type { PluginDeclaration } from './plugins/declaration.ts';
 export { type FaultResult, fuzzPlugin, type FuzzPluginOptions } from './plugins/fault-kit.ts';

@@ -1,5 +1,5 @@
 // npm run demo [-- --live]: an agent repairs a small project. Real engine, threads, plugin and MCP server processes; the
-// model is a script unless --live is given.
+// model is a script unless --live is given. npm run demo -- factory: twelve agents work on another one, in threads.
 import { spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -17,6 +17,7 @@ import { readPluginManifest } from '../../src/plugins/manifest.ts';
 import { createScriptedProvider } from '../../src/providers/scripted.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { toPrintable } from '../../src/telemetry/printable.ts';
+import { runFactoryDemo } from './factory.ts';
 import { findLiveModel } from './live-model.ts';
 import { demoScript } from './model-script.ts';
 import { describeCalls, recordCalls, type RecordedCall } from './record.ts';
@@ -146,7 +147,9 @@ function checkPromises(io: CliIo, calls: readonly RecordedCall[], root: string):
 
 const io = openProcessIo();
 try {
-  process.exitCode = await main(io, process.argv.includes('--live'));
+  process.exitCode = process.argv.includes('factory')
+    ? await runFactoryDemo(io)
+    : await main(io, process.argv.includes('--live'));
 } catch (error) {
   io.err(describeFailure(error));
   process.exitCode = exitCodes.failed;

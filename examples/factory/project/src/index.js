@@ -1,0 +1,1 @@
+export { toMetres } from './length.js';
