@@ -57,7 +57,10 @@ export async function openFolder(root: string): Promise<Folder> {
       }
       if (stats === undefined) return { reason: 'missing', code: 'ENOENT' };
       if (stats.isSymbolicLink()) return { reason: 'link', code: '' };
-      return stats.isDirectory() ? { reason: 'failed', code: codeOf(error) } : { reason: 'file', code: '' };
+      if (!stats.isDirectory()) return { reason: 'file', code: '' };
+      // why: someone else made it between the two looks
+      if (create && codeOf(error) === 'ENOENT') return enter(name, false);
+      return { reason: 'failed', code: codeOf(error) };
     }
     await handle.close();
     handle = next;
