@@ -182,6 +182,8 @@ function describeAgent({ agent, sourceOf, unknownTools: unknown, prompt }: Shown
     ['thinking', agent.thinking],
     ['max_steps', String(agent.max_steps)],
     ['max_tokens', `${agent.max_tokens} a step`],
+    ...(agent.delegates === undefined ? [] : [['delegates', agent.delegates.join(', ')] as const]),
+    ...(agent.handoffs === undefined ? [] : [['handoffs', agent.handoffs.join(', ')] as const]),
     ['structured_output', agent.structured_output ? 'yes, the answer ends with a JSON document' : 'no'],
     ['system_prompt', 'below; ‹name› stands for what a run fills in'],
   ];

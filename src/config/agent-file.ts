@@ -27,6 +27,8 @@ export interface AgentFile {
   readonly max_steps?: number;
   readonly max_tokens?: number;
   readonly structured_output?: boolean;
+  readonly delegates?: readonly string[];
+  readonly handoffs?: readonly string[];
 }
 
 /**
@@ -78,6 +80,8 @@ const expected: { readonly [key in keyof AgentFile]-?: string } = {
   max_steps: `an integer from 0 to ${2 ** 32 - 1}`,
   max_tokens: `an integer from 0 to ${2 ** 32 - 1}`,
   structured_output: 'true or false',
+  delegates: 'a list of roles',
+  handoffs: 'a list of roles',
 };
 
 /** The value in the form it is kept, or undefined when its type is wrong. */
@@ -92,6 +96,8 @@ const readers: { readonly [key in keyof AgentFile]-?: (value: unknown) => AgentF
   max_steps: toCount,
   max_tokens: toCount,
   structured_output: (value) => (typeof value === 'boolean' ? value : undefined),
+  delegates: toTexts,
+  handoffs: toTexts,
 };
 
 function toText(value: unknown): string | undefined {
@@ -102,11 +108,17 @@ function toCount(value: unknown): number | undefined {
   return typeof value === 'bigint' && value >= 0n && value < 2n ** 32n ? Number(value) : undefined;
 }
 
+function toTexts(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const texts = value.filter((entry) => typeof entry === 'string');
+  return texts.length === value.length ? texts : undefined;
+}
+
 function toTools(value: unknown): ToolSelection | undefined {
   const list = isTableOf(value, ['named']) ? ownValue(value, 'named') : value;
   if (Array.isArray(list)) {
-    const named = list.filter((name) => typeof name === 'string');
-    return named.length === list.length ? { named } : undefined;
+    const named = toTexts(list);
+    return named === undefined ? undefined : { named };
   }
   return toolSelectionNames.find((name) => name === value);
 }

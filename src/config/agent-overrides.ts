@@ -75,7 +75,7 @@ async function apply(
     const needed = '`system_prompt` or `system_prompt_file` is required';
     throw new Error(`agent \`${role}\` is not a built-in agent: ${needed}`);
   }
-  const { description, tools, thinking, max_steps, max_tokens, structured_output } = override;
+  const { description, tools, thinking, max_steps, max_tokens, structured_output, delegates, handoffs } = override;
   const changes: Partial<AgentSpec> = {
     ...(description === undefined ? {} : { description }),
     ...(prompt === undefined ? {} : { system_prompt: prompt }),
@@ -85,6 +85,8 @@ async function apply(
     ...(max_steps === undefined ? {} : { max_steps: Math.max(1, max_steps) }),
     ...(structured_output === undefined ? {} : { structured_output }),
     ...(max_tokens === undefined ? {} : { max_tokens: Math.max(1, max_tokens) }),
+    ...(delegates === undefined ? {} : { delegates }),
+    ...(handoffs === undefined ? {} : { handoffs }),
   };
   const keys = Object.keys(changes) as (keyof AgentSpec)[];
   return {

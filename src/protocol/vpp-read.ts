@@ -114,6 +114,8 @@ export function readAgentSpec(value: unknown, index = 0): AgentSpec {
     ...given('max_steps', asCount),
     ...given('max_tokens', asCount),
     ...given('structured_output', asFlag),
+    ...given('delegates', asTexts),
+    ...given('handoffs', asTexts),
   });
 }
 
@@ -123,8 +125,11 @@ function readSelection(value: unknown, name: string): AgentSpec['tools'] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`${name} must be one of ${toolSelectionNames.join(', ')} or {"named": […]}`);
   }
-  const names = asArray(ownValue(value, 'named'), `${name}.named`);
-  return { named: names.map((entry) => asText(entry, `${name}.named`)) };
+  return { named: asTexts(ownValue(value, 'named'), `${name}.named`) };
+}
+
+function asTexts(value: unknown, name: string): readonly string[] {
+  return asArray(value, name).map((entry) => asText(entry, name));
 }
 
 function readModel(value: unknown, name: string): AgentSpec['model'] {

@@ -79,6 +79,14 @@ test('without trust, files that read outside of the project are left out, the ot
   ]);
 });
 
+test('delegates and handoffs are lists of roles', async () => {
+  await write('1.toml', 'role = "lead"\nsystem_prompt = "P"\ndelegates = ["scout", "planner"]\nhandoffs = ["coder"]');
+
+  const [agent] = await loadAgentOverrides(folder, base);
+
+  expect(agent?.spec).toMatchObject({ delegates: ['scout', 'planner'], handoffs: ['coder'] });
+});
+
 test('names of object methods are roles like any other', async () => {
   await write('1.toml', 'role = "constructor"\nsystem_prompt = "P"');
   await write('2.toml', 'role = "__proto__"\nsystem_prompt = "Q"');
@@ -116,6 +124,11 @@ describe('a bad file says what is wrong and where', () => {
   test.each([
     ['broken syntax', 'role = "coder"\nmax_steps = = 1', /^TOML error: .+ \(line 2, column 13\)$/],
     ['an unknown key', 'role = "coder"\n"max step" = 1', /^TOML error: unknown key `max step`.* \(line 2, column 1\)$/],
+    [
+      'a delegate that is no text',
+      'role = "coder"\ndelegates = [1]',
+      /^TOML error: `delegates` must be a list of roles/,
+    ],
     ['a key of object methods', 'role = "coder"\ntoString = 1', /^TOML error: unknown key `toString`/],
     ['a table', '[role]\nx = 1', /^TOML error: `role` must be a string \(line 1/],
     ['a number with a fraction', 'role = "coder"\nmax_steps = 3.0', /^TOML error: `max_steps` must be an integer/],
