@@ -37,7 +37,17 @@ const engineStats = {
     threads: z.array(z.strictObject({ thread: count, runs: count, utilization: share })),
   }),
   /** Null before the first tool that runs in a thread. */
-  tool_pool: z.strictObject({ threads: count, busy: count, queued: count, completed: count, lost: count }).nullable(),
+  tool_pool: z
+    .strictObject({
+      threads: count,
+      /** Of each thread. */
+      utilization: z.array(share),
+      busy: count,
+      queued: count,
+      completed: count,
+      lost: count,
+    })
+    .nullable(),
   /** Of the main thread, since the last figures. */
   loop: z.strictObject({ p50_ms: share, p99_ms: share, max_ms: share, utilization: share }),
   events: z.strictObject({

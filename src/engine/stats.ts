@@ -77,6 +77,7 @@ export function createStats(deps: StatsDeps): StatsSource {
           ? null
           : {
               threads: pool.threads,
+              utilization: [...pool.utilization],
               busy: pool.busy,
               queued: pool.queued,
               completed: pool.completed,

@@ -30,6 +30,8 @@ export interface ToolPoolOptions {
 
 export interface ToolPoolStats {
   readonly threads: number;
+  /** Of each thread: share of the time its event loop was busy since these figures were last asked for, 0 to 1. */
+  readonly utilization: readonly number[];
   readonly busy: number;
   readonly queued: number;
   readonly completed: number;
@@ -321,7 +323,15 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
   return {
     maxThreads,
     run,
-    stats: () => ({ threads: threads.size, busy, queued: queue.size, completed, lost, started }),
+    stats: () => ({
+      threads: threads.size,
+      utilization: [...threads].map(({ host }) => Number(host.utilization().toFixed(3))),
+      busy,
+      queued: queue.size,
+      completed,
+      lost,
+      started,
+    }),
     close: () => (closing ??= close()),
   };
 }

@@ -1,3 +1,4 @@
+import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { ResourceLimits } from 'node:worker_threads';
 import type { Logger } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
@@ -23,6 +24,8 @@ export interface ToolThreadHost {
   hasBegun(id: number): boolean;
   /** Grows while the running call shows signs of life. */
   beats(): number;
+  /** Share of the time its event loop was busy since it was last asked, 0 to 1. */
+  utilization(): number;
   terminate(): void;
 }
 
@@ -40,6 +43,7 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
     resourceLimits: options.resourceLimits,
   });
   let reason: string | undefined;
+  let loop: EventLoopUtilization | undefined;
   // why: open calls keep the process running, not threads (see the pool); a thread that comes up holds it once more
   worker.unref();
   worker.once('online', () => worker.unref());
@@ -60,6 +64,13 @@ export function startToolThread(options: ToolThreadOptions, listener: ToolThread
     },
     hasBegun: (id) => Atomics.load(flags, toolThreadFlags.begun) === id,
     beats: () => Atomics.load(flags, toolThreadFlags.beats),
+    utilization() {
+      const before = loop;
+      loop = worker.performance.eventLoopUtilization();
+      return before === undefined
+        ? loop.utilization
+        : worker.performance.eventLoopUtilization(loop, before).utilization;
+    },
     // A thread that cannot be ended reports no exit either; there is nobody left to tell.
     terminate: () => void worker.terminate().catch(() => {}),
   };
