@@ -43,7 +43,8 @@ async function loadPlaced(report: LoadReport, placement: Placement, runs: number
     if (event.tool === 'bash') shells += 1;
     tell();
   });
-  while (waiting < waiters || shells < Math.min(withProcess, runs)) await new Promise<void>((resolve) => (tell = resolve));
+  while (waiting < waiters || shells < Math.min(withProcess, runs))
+    await new Promise<void>((resolve) => (tell = resolve));
 
   const cancelledAt = performance.now();
   for (const handle of handles) void handle.cancel();
@@ -51,7 +52,11 @@ async function loadPlaced(report: LoadReport, placement: Placement, runs: number
 
   const seconds = (performance.now() - cancelledAt) / 1_000;
   const processes = listDescendants().filter((pid) => !before.has(pid));
-  report.atMost(`${placement}: runs with another end`, outcomes.filter(({ stop }) => stop.reason !== 'cancelled').length, 0);
+  report.atMost(
+    `${placement}: runs with another end`,
+    outcomes.filter(({ stop }) => stop.reason !== 'cancelled').length,
+    0,
+  );
   report.atMost(`${placement}: time until the last had ended`, seconds, 2, 's');
   report.atMost(`${placement}: runs left`, engine.runs().length, 0);
   report.atMost(`${placement}: processes left`, processes.length, 0);
