@@ -29,6 +29,7 @@ import { openSandboxProbe } from './engine/server-sandbox.ts';
 import { openSetup } from './engine/setup.ts';
 import { createStats, type EngineStats } from './engine/stats.ts';
 import { createEngineTools } from './engine/tools.ts';
+import { createTurns } from './engine/turns.ts';
 import type { McpHost } from './mcp/host-options.ts';
 import type { PluginHost } from './plugins/host.ts';
 import type { AgentInput, AgentOutcome } from './protocol/agent.ts';
@@ -166,6 +167,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     admission,
     placements,
     watch,
+    turns: createTurns(),
   });
   const stats = createStats({
     bus,

@@ -39,14 +39,17 @@ export async function executeCalls(
   calls: readonly ToolUseBlock[],
   options: BatchOptions,
 ): Promise<readonly ToolAnswer[]> {
+  const batches = splitIntoBatches(calls, (tool) => options.isMutating(tool));
+  const [only] = batches;
+  if (batches.length === 1 && only !== undefined) return await executeBatch(only, options);
   const answers: ToolAnswer[] = [];
-  for (const batch of splitIntoBatches(calls, (tool) => options.isMutating(tool))) {
-    const [first] = batch;
-    if (batch.length === 1 && first !== undefined) {
-      answers.push(options.isCancelled() ? notExecuted : await options.callTool(first));
-    } else answers.push(...(await executeSideBySide(batch, options)));
-  }
+  for (const batch of batches) answers.push(...(await executeBatch(batch, options)));
   return answers;
+}
+
+function executeBatch(batch: readonly ToolUseBlock[], options: BatchOptions): Promise<readonly ToolAnswer[]> {
+  if (batch.length > options.maxParallel) return executeSideBySide(batch, options);
+  return Promise.all(batch.map((call) => (options.isCancelled() ? notExecuted : options.callTool(call))));
 }
 
 async function executeSideBySide(

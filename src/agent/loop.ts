@@ -1,10 +1,10 @@
 import type { BusEvent } from '../bus/events.ts';
-import type { AgentOutcome, AgentStop } from '../protocol/agent.ts';
+import type { AgentOutcome } from '../protocol/agent.ts';
 import { type Message, textOf, type ToolResultBlock, toolUsesOf } from '../protocol/message.ts';
 import type { CompletionResponse } from '../protocol/model.ts';
 import { executeCalls } from './batches.ts';
 import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from './ports.ts';
-import { openSession, type Session } from './session.ts';
+import { openSession } from './session.ts';
 import {
   afterEstimate,
   beforeEstimate,
@@ -29,42 +29,29 @@ export async function runAgent(
 ): Promise<AgentOutcome> {
   const session = await openSession(settings, messages, control, ports);
   publishStarted(settings, ports);
-
-  const stop = await takeSteps(session);
-
-  const outcome = session.finish(stop);
-  ports.publish({
-    type: 'agent_finished',
-    run: settings.run,
-    role: outcome.role,
-    steps: outcome.steps,
-    usage: outcome.usage,
-    stop: JSON.stringify(stop),
-  });
-  return outcome;
-}
-
-/** The loop of agent-runtime section 3; the numbers are its step numbers. */
-async function takeSteps(session: Session): Promise<AgentStop> {
-  const { settings, transcript } = session;
+  // why: what an observer of the start tells the run must reach it before the run can end
+  await Promise.resolve();
+  // The loop of agent-runtime section 3; the numbers are its step numbers. It stands here and not in a function of its own,
+  // because each async function that waits holds a frame, and thousands of sessions may wait.
+  const { transcript } = session;
   const convergeAt = convergeStep(settings.spec);
   let isConverged = false;
   let isWarned = false;
 
   for (;;) {
-    if (session.isStopped()) return session.cancelled(); // 1
+    if (session.isStopped()) return session.end(session.cancelled()); // 1
     session.joinSteering();
     session.joinTools();
     const state = { steps: session.steps, maxSteps: settings.spec.max_steps, convergeAt, isConverged, isWarned };
     const verdict = beforeEstimate(state);
-    if (verdict === 'max_steps') return { reason: 'max_steps' }; // 2
+    if (verdict === 'max_steps') return session.end({ reason: 'max_steps' }); // 2
     if (verdict === 'converge') {
       transcript.inject(convergeText); // 3
       isConverged = true;
     }
-    await session.compact();
+    if (settings.compaction !== undefined) await session.compact(settings.compaction);
     const room = afterEstimate(session.estimate(), settings.contextWindow, isWarned);
-    if (room === 'context_window') return { reason: 'context_window' }; // 4
+    if (room === 'context_window') return session.end({ reason: 'context_window' }); // 4
     if (room === 'warn') {
       transcript.inject(warningText); // 5
       isWarned = true;
@@ -74,7 +61,7 @@ async function takeSteps(session: Session): Promise<AgentStop> {
     try {
       response = await session.complete(); // 6
     } catch (error) {
-      return session.toStop(error);
+      return session.end(session.toStop(error));
     }
     session.steps += 1; // 7
     session.count(response.usage);
@@ -86,16 +73,19 @@ async function takeSteps(session: Session): Promise<AgentStop> {
     if (calls.length > 0) {
       session.cutFrom = undefined; // 10
       session.toolCalls += calls.length;
+      const turn = session.takeTurn();
+      if (turn !== undefined) await turn;
       const answers = await executeCalls(calls, session);
       transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
       session.watchRepeats(calls, answers);
       session.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;
-      if (session.handoff !== undefined) return { reason: 'completed' };
+      if (session.handoff !== undefined) return session.end({ reason: 'completed' });
     } else if (response.stop_reason === 'max_tokens') {
-      if (session.cutFrom !== undefined) return { reason: 'error', kind: 'other', message: truncatedTwiceText }; // 11
+      if (session.cutFrom !== undefined)
+        return session.end({ reason: 'error', kind: 'other', message: truncatedTwiceText }); // 11
       session.cutFrom = answer;
       transcript.push({ role: 'user', content: [{ type: 'text', text: nudgeText }] });
-    } else if (!session.joinSteering()) return { reason: 'completed' }; // 12
+    } else if (!session.joinSteering()) return session.end({ reason: 'completed' }); // 12
   }
 }
 

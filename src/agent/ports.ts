@@ -33,6 +33,8 @@ export interface AgentPorts {
   publish(event: BusEvent): void;
   /** The tools of the next step when they are others than those of the settings: servers come and go during a run. */
   offeredTools?(): OfferedTools | undefined;
+  /** To be awaited before the calls of a step; nothing when they may begin at once. */
+  takeTurn?(): Promise<void> | undefined;
   /** Texts that joined the run since the last ask (`run.steer`). */
   takeSteering?(): readonly string[];
   readonly clock: Clock;

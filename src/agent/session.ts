@@ -10,9 +10,8 @@ import type { Clock } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, StreamDelta } from '../protocol/model.ts';
-import { untilAborted } from '../protocol/signal.ts';
 import type { BatchOptions } from './batches.ts';
-import { applyCompaction, planCompaction } from './compaction.ts';
+import { applyCompaction, type CompactionPolicy, planCompaction } from './compaction.ts';
 import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
 import { textTokens } from './estimate.ts';
 import type { AgentPorts, OfferedTools, RunControl, RunSettings, ToolAnswer } from './ports.ts';
@@ -59,6 +58,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   #auxUsage: Usage | undefined;
   #deltas: DeltaCoalescer | undefined;
   #repeats: RepeatWatch | undefined;
+  /** Ends the wait for the model. */
+  #abandon: ((reason: unknown) => void) | undefined;
 
   constructor(
     settings: RunSettings,
@@ -72,6 +73,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     this.#control = control;
     this.#ports = ports;
     this.#offered = settings;
+    control.signal.addEventListener('abort', this, { once: true });
     this.#fixedTokens = textTokens(system) + settings.toolTokens;
     const { spec } = settings;
     const budgetTokens = thinkingBudgets[spec.thinking];
@@ -122,6 +124,10 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     return signal.aborted || this.#control.isStopRequested() || budget.exceeded() !== undefined;
   }
 
+  takeTurn(): Promise<void> | undefined {
+    return this.#ports.takeTurn?.();
+  }
+
   callTool(call: ToolUseBlock): Promise<ToolAnswer> {
     return this.#ports.callTool(call);
   }
@@ -153,12 +159,11 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   }
 
   /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
-  async compact(): Promise<void> {
+  async compact(policy: CompactionPolicy): Promise<void> {
     const { settings, transcript } = this;
-    if (settings.compaction === undefined) return;
     const before = this.estimate();
     const state = { messages: transcript.snapshot(), estimate: before, window: settings.contextWindow };
-    const plan = planCompaction(state, settings.model, settings.compaction);
+    const plan = planCompaction(state, settings.model, policy);
     if (plan === undefined) return;
     try {
       const response = await this.#ports.completeAux(plan.request);
@@ -185,9 +190,18 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     return withRetries(this);
   }
 
+  /** Rejects as soon as the run is cancelled; what the model answers after that is dropped. */
   attempt(): Promise<CompletionResponse> {
-    const onDelta = (delta: StreamDelta): void => this.#showDelta(delta);
-    return untilAborted(this.#ports.complete(this.#request, onDelta), this.signal);
+    return new Promise((resolve, reject) => {
+      this.#abandon = reject;
+      if (this.#control.signal.aborted) this.handleEvent();
+      else this.#ports.complete(this.#request, (delta) => this.#showDelta(delta)).then(resolve, reject);
+    });
+  }
+
+  /** The abort of the run, as an event listener: one for all model calls of the session. */
+  handleEvent(): void {
+    this.#abandon?.(this.#control.signal.reason);
   }
 
   onAttempted(): void {
@@ -231,7 +245,23 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     }
   }
 
-  finish(stop: AgentStop): AgentOutcome {
+  /** Ends the session: its last event, and what it came to. */
+  end(stop: AgentStop): AgentOutcome {
+    const outcome = this.#toOutcome(stop);
+    const { role, steps, usage } = outcome;
+    this.#ports.publish({
+      type: 'agent_finished',
+      run: this.settings.run,
+      role,
+      steps,
+      usage,
+      stop: JSON.stringify(stop),
+    });
+    return outcome;
+  }
+
+  #toOutcome(stop: AgentStop): AgentOutcome {
+    this.#control.signal.removeEventListener('abort', this);
     const messages = this.transcript.snapshot();
     return {
       role: this.settings.spec.role,

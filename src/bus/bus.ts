@@ -51,8 +51,8 @@ export interface BusStats {
 
 export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly logger: Logger }): Bus {
   const byType = new EventEmitter<string>();
-  // why: an emitter keeps its names as properties, which is dear for names that come and go like those of runs
-  const byRun = new Map<string, EventEmitter<string>>();
+  // why: an emitter for each run would be a good part of what a waiting run takes; most have one listener
+  const byRun = new Map<string, readonly Listener[]>();
   const schemas = createEventSchemas();
   // why: one look-up a publish for everything a type decides
   const plans = new Map(
@@ -97,10 +97,10 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     const event = envelope.event as { readonly type: string; readonly run?: unknown };
     byType.emit(event.type, envelope);
     if (isAllObserved) byType.emit('*', envelope);
-    if (typeof event.run === 'string') byRun.get(event.run)?.emit('event', envelope);
+    if (typeof event.run === 'string') emitToRun(byRun.get(event.run), envelope);
   }
 
-  function guard(listener: EventListener): (envelope: Envelope) => void {
+  function guard(listener: EventListener): Listener {
     const report = (error: unknown, type: string): void => {
       listenerErrors += 1;
       deps.logger.warn(`an event listener failed: ${messageOf(error)}`, { target: 'vibe::bus', event_type: type });
@@ -121,7 +121,7 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     return typeof topic === 'string' ? observe(topic, guarded) : observeRun(topic.run, guarded);
   }
 
-  function observe(type: EventType | '*', listener: (envelope: Envelope) => void): () => void {
+  function observe(type: EventType | '*', listener: Listener): () => void {
     byType.on(type, listener);
     isAllObserved = byType.listenerCount('*') > 0;
     return () => {
@@ -130,13 +130,12 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     };
   }
 
-  function observeRun(run: RunId, listener: (envelope: Envelope) => void): () => void {
-    const emitter = byRun.get(run) ?? new EventEmitter<string>();
-    byRun.set(run, emitter);
-    emitter.on('event', listener);
+  function observeRun(run: RunId, listener: Listener): () => void {
+    byRun.set(run, [...(byRun.get(run) ?? []), listener]);
     return () => {
-      emitter.off('event', listener);
-      if (emitter.listenerCount('event') === 0 && byRun.get(run) === emitter) byRun.delete(run);
+      const rest = byRun.get(run)?.filter((other) => other !== listener) ?? [];
+      if (rest.length === 0) byRun.delete(run);
+      else byRun.set(run, rest);
     };
   }
 
@@ -175,11 +174,17 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     stats: () => ({
       published,
       listenerErrors,
-      listeners: [byType, ...byRun.values()].reduce((sum, emitter) => sum + countListeners(emitter), 0),
+      listeners: [...byRun.values()].reduce((sum, listeners) => sum + listeners.length, countListeners(byType)),
       lagged: [...streams].reduce((sum, stream) => sum + stream.lagged(), laggedByClosed),
       backlog: [...streams].reduce((most, stream) => Math.max(most, stream.waiting()), 0),
     }),
   };
+}
+
+type Listener = (envelope: Envelope) => void;
+
+function emitToRun(listeners: readonly Listener[] | undefined, envelope: Envelope): void {
+  if (listeners !== undefined) for (const listener of listeners) listener(envelope);
 }
 
 function countListeners(emitter: EventEmitter<string>): number {

@@ -154,7 +154,7 @@ export interface EngineOptions extends RunLimits {
   readonly placement?: Placement;
   /** Threads that execute runs. Default: the cores this process may use. */
   readonly runThreads?: number;
-  /** Runs that share a thread, more wait; a dying thread ends all of its runs. Default 256. */
+  /** Runs that share a thread, more wait; a dying thread ends all of its runs. Default 1 000. */
   readonly runsPerThread?: number;
   /** A pool of run threads shared by several engines (`createRunPool`); whoever made it closes it. */
   readonly runPool?: RunPool;

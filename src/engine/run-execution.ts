@@ -17,9 +17,8 @@ export function executePrepared(
   // a run that has to end before it began does not need a thread for it
   const isOver = control.signal.aborted || control.isStopRequested();
   const place = deps.placements.enter(settings.run, isOver ? 'inline' : options.placement, chosen);
-  const running =
-    place.ref === undefined
-      ? executeRun(job, control, new OwnPorts(prepared, control.signal, inbox, deps))
-      : executeInThread(prepared, place.ref, job, control, inbox, deps);
-  return running.finally(() => place.leave());
+  prepared.onPlaced(place);
+  return place.ref === undefined
+    ? executeRun(job, control, new OwnPorts(prepared, control.signal, inbox, deps))
+    : executeInThread(prepared, place.ref, job, control, inbox, deps);
 }

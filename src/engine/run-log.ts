@@ -3,12 +3,13 @@ import type { Envelope } from '../bus/envelope.ts';
 import { type EventStream, isLagged } from '../bus/stream.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { RunId } from '../protocol/ids.ts';
+import { PackedEvents } from './packed-events.ts';
 
 /** The numbered events of one run, in memory, for readers that come late. Collects from the start. */
 export class RunLog {
   readonly #bus: Bus;
   readonly #run: RunId;
-  readonly #numbered: Envelope[] = [];
+  readonly #numbered = new PackedEvents();
   #off: (() => void) | undefined;
   #streams: Set<EventStream> | undefined;
 
@@ -31,10 +32,10 @@ export class RunLog {
     // why: subscribed before the past is read, so nothing falls between
     await using stream = this.#bus.stream({ run: this.#run });
     this.#follow(stream);
-    let next = from ?? this.#last() + 1;
-    const numbered = (after: number): readonly Envelope[] => this.#since(after);
+    let next = from ?? this.#numbered.last() + 1;
+    const numbered = this.#numbered;
     function* past(): Generator<Envelope, void, undefined> {
-      for (const envelope of numbered(next)) {
+      for (const envelope of numbered.from(next)) {
         next = (envelope.seq ?? next) + 1;
         yield envelope;
       }
@@ -61,7 +62,7 @@ export class RunLog {
 
   /** The run goes on: events are collected again, numbered after those before. */
   reopen(): void {
-    this.#bus.resumeSequence(this.#run, this.#last());
+    this.#bus.resumeSequence(this.#run, this.#numbered.last());
     this.#collect();
   }
 
@@ -79,21 +80,5 @@ export class RunLog {
       this.#streams.add(stream);
       stream.onClose(() => this.#streams?.delete(stream));
     }
-  }
-
-  #last(): number {
-    return this.#numbered.at(-1)?.seq ?? 0;
-  }
-
-  /** Numbered events from a sequence number on. */
-  #since(sequence: number): readonly Envelope[] {
-    let low = 0;
-    let high = this.#numbered.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#numbered[middle]?.seq ?? 0) < sequence) low = middle + 1;
-      else high = middle;
-    }
-    return low === 0 ? this.#numbered : this.#numbered.slice(low);
   }
 }

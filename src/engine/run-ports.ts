@@ -16,6 +16,7 @@ import type { RunPorts } from '../workers/execute-run.ts';
 import type { ChosenModel } from './chosen-model.ts';
 import type { Offer } from './offer.ts';
 import type { ResolvedLimits } from './options.ts';
+import type { Place } from './placement.ts';
 import type { RunRequest, RunsDeps } from './run-request.ts';
 
 /** A run with everything resolved, about to be executed. */
@@ -30,6 +31,8 @@ export interface PreparedRun {
   readonly price: ModelPrice | undefined;
   readonly rules: RunRules;
   readonly approvals: Approvals;
+  /** Told where it executes; it leaves the place when it ends. */
+  onPlaced(place: Place): void;
   /** Whom the agent handed off to, once it did. */
   handoff(): Handoff | undefined;
   /** Told before anyone sees that a session begins or is over: a text that joins a finished one would be lost. */
@@ -93,6 +96,10 @@ export class OwnPorts implements RunPorts {
     if (event.type === 'agent_started') this.#run.onSession(true);
     else if (event.type === 'agent_finished') this.#run.onSession(false);
     this.#deps.bus.publish(event);
+  }
+
+  takeTurn(): Promise<void> | undefined {
+    return this.#deps.turns.take();
   }
 
   takeSteering(): readonly string[] {

@@ -22,6 +22,7 @@ import type { ResolvedLimits, RunLimits, RunOptions } from './options.ts';
 import type { Placements } from './placement.ts';
 import type { RunHandle } from './run-handle.ts';
 import type { RunLog } from './run-log.ts';
+import type { Turns } from './turns.ts';
 
 export interface RunsDeps {
   readonly bus: Bus;
@@ -42,6 +43,7 @@ export interface RunsDeps {
   readonly admission: Admission;
   readonly placements: Placements;
   readonly watch: CallWatch;
+  readonly turns: Turns;
   chooseModel(spec: AgentSpec, options: RunOptions): ChosenModel;
   priceOf(chosen: ChosenModel): ModelPrice | undefined;
 }

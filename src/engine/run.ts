@@ -15,6 +15,7 @@ import type { ChosenModel } from './chosen-model.ts';
 import { startChildRun } from './child-run.ts';
 import type { Offer, OfferTo } from './offer.ts';
 import type { ResolvedLimits } from './options.ts';
+import type { Place } from './placement.ts';
 import { executePrepared } from './run-execution.ts';
 import type { ApproveOptions, DenyOptions, FollowUpOptions, RunHandle, RunHandleState } from './run-handle.ts';
 import { RunLog } from './run-log.ts';
@@ -65,6 +66,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   #rules: RunRules | undefined;
   #approvals: Approvals | undefined;
   #handoff: Handoff | undefined;
+  #place: Place | undefined;
   #children: RunHandle[] | undefined;
   #last: AgentOutcome | undefined;
 
@@ -215,6 +217,10 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     }));
   }
 
+  onPlaced(place: Place): void {
+    this.#place = place;
+  }
+
   handoff(): Handoff | undefined {
     return this.#handoff;
   }
@@ -266,6 +272,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     this.#canJoin = false;
     this.#activeMs = this.#budget?.usedMs() ?? this.request.earlier?.activeMs ?? 0;
     this.#log.end();
+    this.#place?.leave();
     this.#ticket?.leave();
     this.#host.onEnded(this);
   }

@@ -6,9 +6,16 @@ import type { BeforeToolCall } from '../protocol/hook.ts';
 import type { CallId, NewId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { hasRawArguments, type ToolUseBlock } from '../protocol/message.ts';
-import { errorOutput, type Permissions, type Tool, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
-import { type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
-import { CallLimit, type LimitedContext, limitOf, withSignal } from './call-limit.ts';
+import {
+  errorOutput,
+  type InputCheck,
+  type Permissions,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+} from '../protocol/tool.ts';
+import { type CallGate, type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
+import { type CallLimit, CallLimits, type LimitedContext, limitOf, withSignal } from './call-limit.ts';
 import {
   charactersOf,
   copyInput,
@@ -56,113 +63,131 @@ export interface DispatchSettings extends CallGateSettings {
   readonly cancelGraceMs: number;
 }
 
+interface ToolAnswer {
+  readonly content: string;
+  readonly is_error: boolean;
+}
+
 /** One call from `tool_called` to `tool_returned`; never rejects. */
-export type CallTool = (
-  call: Pick<ToolUseBlock, 'name' | 'input'>,
-) => Promise<{ readonly content: string; readonly is_error: boolean }>;
+export type CallTool = (call: Pick<ToolUseBlock, 'name' | 'input'>) => Promise<ToolAnswer>;
 
 /** Tool execution of agent-runtime section 5 with the extensions 18.1, 18.2, 18.6 and 18.12. */
 export function createToolDispatch(settings: DispatchSettings, deps: DispatchDeps): CallTool {
-  const { run, role, subtask, signal } = settings;
-  const gate = createCallGate(settings, deps.hooks);
+  const dispatch = new ToolDispatch(settings, deps);
+  return (call) => dispatch.call(call);
+}
 
-  return async ({ name: tool, input }) => {
-    const call = deps.newId.call();
-    deps.publish({ type: 'tool_called', run, role, tool, input, call, subtask });
-    const startedAt = deps.clock.elapsed();
+/** A call that was told to observers and not yet how it ended. */
+interface OpenCall {
+  readonly tool: string;
+  readonly id: CallId;
+  readonly startedAt: number;
+}
 
-    const output = await produce(tool, input, call);
+/** A call that reached its tool. */
+interface AdmittedCall extends OpenCall {
+  readonly asked: BeforeToolCall;
+  readonly limit: CallLimit;
+}
 
-    const durationMs = Math.max(0, Math.round(deps.clock.elapsed() - startedAt));
-    const characters = charactersOf(output.content);
-    const outputFile =
-      settings.trace === undefined ? null : await trace(settings.trace, call, output.content, characters);
-    const content =
-      characters <= settings.maxOutputChars
-        ? output.content
-        : await truncate(output.content, characters, {
-            maxChars: settings.maxOutputChars,
-            workspaceRoot: settings.workspaceRoot,
-            newUuid: deps.newId.uuid,
-          });
-    const exitCode = output.metadata?.['exit_code'];
-    deps.publish({
-      type: 'tool_returned',
-      run,
-      role,
-      tool,
-      is_error: output.is_error,
-      duration_ms: durationMs,
-      preview: previewOf(content),
-      call,
-      subtask,
-      exit_code: typeof exitCode === 'number' && Number.isSafeInteger(exitCode) ? exitCode : null,
-      timed_out: output.metadata?.['timed_out'] === true,
-      output_chars: characters,
-      output_file: outputFile,
-    });
-    return { content, is_error: output.is_error };
-  };
+/**
+ * The calls of one run. A class, and no async functions on the way of a usual call: each would keep its frame until the call
+ * ends, and with thousands of calls in flight these frames were most of what the collector had to move.
+ */
+class ToolDispatch {
+  readonly #settings: DispatchSettings;
+  readonly #deps: DispatchDeps;
+  readonly #gate: CallGate;
+  readonly #limits: CallLimits;
 
-  async function produce(name: string, input: JsonObject, call: CallId): Promise<ToolOutput> {
-    if (hasRawArguments(input)) return errorOutput(`Tool \`${name}\` was not executed: ${invalidArguments}.`);
-    const tool = settings.tools.get(name);
-    if (tool === undefined) {
-      const names = [...settings.tools.keys()].join(', ');
-      return errorOutput(`Unknown tool \`${name}\`. Available tools: ${names === '' ? 'none' : names}.`);
-    }
-    const limit = new CallLimit(signal, tool.timeout_ms ?? settings.toolTimeoutMs);
-    try {
-      const asked: BeforeToolCall = { tool: name, input, context: toContext(call, limit) };
-      const refusal = gate(tool, asked);
-      const refused = refusal instanceof Promise ? await refusal : refusal;
-      if (refused !== undefined) return refused;
-      const output = await execute(tool, asked, limit);
-      const told = deps.hooks.runAfterTool(asked, output);
-      if (told !== undefined) await told;
-      return output;
-    } finally {
-      limit[Symbol.dispose](); // why: `using` compiles to several times the cost of this
-    }
+  constructor(settings: DispatchSettings, deps: DispatchDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#gate = createCallGate(settings, deps.hooks);
+    this.#limits = new CallLimits(settings.signal);
   }
 
-  function toContext(call: CallId, limit: CallLimit): ToolContext {
+  call({ name: tool, input }: Pick<ToolUseBlock, 'name' | 'input'>): Promise<ToolAnswer> {
+    const { run, role, subtask } = this.#settings;
+    const id = this.#deps.newId.call();
+    this.#deps.publish({ type: 'tool_called', run, role, tool, input, call: id, subtask });
+    return Promise.resolve(this.#produce({ tool, id, startedAt: this.#deps.clock.elapsed() }, input));
+  }
+
+  #produce(call: OpenCall, input: JsonObject): MaybePromise<ToolAnswer> {
+    const { tool: name } = call;
+    if (hasRawArguments(input)) {
+      return this.#concludeSoon(call, errorOutput(`Tool \`${name}\` was not executed: ${invalidArguments}.`));
+    }
+    const tool = this.#settings.tools.get(name);
+    if (tool === undefined) {
+      const names = [...this.#settings.tools.keys()].join(', ');
+      const known = names === '' ? 'none' : names;
+      return this.#concludeSoon(call, errorOutput(`Unknown tool \`${name}\`. Available tools: ${known}.`));
+    }
+    const limit = this.#limits.open(tool.timeout_ms ?? this.#settings.toolTimeoutMs);
+    const asked: BeforeToolCall = { tool: name, input, context: this.#toContext(call.id, limit, tool) };
+    const refusal = this.#gate(tool, asked);
+    const admitted: AdmittedCall = { tool: name, id: call.id, startedAt: call.startedAt, asked, limit };
+    return andThen(refusal, (refused) => {
+      if (refused === undefined) return this.#execute(tool, admitted);
+      limit[Symbol.dispose]();
+      return this.#concludeSoon(call, refused);
+    });
+  }
+
+  #toContext(call: CallId, limit: CallLimit, tool: Tool): ToolContext {
+    const settings = this.#settings;
     const context: LimitedContext = {
       workspace_root: settings.workspaceRoot,
       permissions: settings.permissions,
-      agent: role,
+      agent: settings.role,
       call,
-      run,
+      run: settings.run,
       graceMs: settings.cancelGraceMs,
       throwIfCancelled: () => limit.throwIfAborted(),
-      onStarted: () => limit.startClock(),
       [limitOf]: limit,
     };
     // why: not by spreading, which makes V8 give every context a shape of its own
+    if (tool.runs_in === 'thread') context.onStarted = () => limit.startClock();
     if (settings.taskId !== undefined) context.task_id = settings.taskId;
     return withSignal(context);
   }
 
-  async function execute(tool: Tool, asked: BeforeToolCall, limit: CallLimit): Promise<ToolOutput> {
-    const { input, context } = asked;
+  #execute(tool: Tool, call: AdmittedCall): MaybePromise<ToolAnswer> {
+    let checking: ReturnType<NonNullable<Tool['validate']>> | undefined;
     try {
-      const checking = tool.validate?.(input, context);
-      const checked = isThenable(checking) ? await checking : checking;
-      if (checked !== undefined && !checked.ok) {
-        if ('output' in checked) return checked.output;
-        return errorOutput(`Invalid input for \`${tool.name}\`: ${checked.detail}.`);
-      }
-      const handed = checked === undefined ? copyInput(input) : checked.value;
-      const running = start(tool, handed as JsonObject, asked);
-      return isThenable(running) ? await settle(tool, running, limit) : toChecked(tool.name, running);
+      checking = tool.validate?.(call.asked.input, call.asked.context);
     } catch (error) {
-      return isAbort(error, limit) ? cancelledOutput(tool.name) : toFailure(tool.name, error);
+      return this.#returnSoon(call, toThrown(call, error));
     }
+    if (!isThenable(checking)) return this.#callChecked(tool, call, checking);
+    return checking.then(
+      (checked) => this.#callChecked(tool, call, checked),
+      (error: unknown) => this.#returnTo(call, toThrown(call, error)),
+    );
   }
 
-  function start(tool: Tool, input: JsonObject, asked: BeforeToolCall): unknown {
-    const { watch } = deps;
-    if (watch === undefined || (tool.runs_in ?? 'main') !== 'main') return tool.call(input, asked.context);
+  #callChecked(tool: Tool, call: AdmittedCall, checked: InputCheck | undefined): MaybePromise<ToolAnswer> {
+    if (checked !== undefined && !checked.ok) {
+      const refused = `Invalid input for \`${tool.name}\`: ${'detail' in checked ? checked.detail : ''}.`;
+      return this.#returnSoon(call, 'output' in checked ? checked.output : errorOutput(refused));
+    }
+    const { input } = call.asked;
+    let running: unknown;
+    try {
+      running = this.#start(tool, (checked === undefined ? copyInput(input) : checked.value) as JsonObject, call.asked);
+    } catch (error) {
+      return this.#returnSoon(call, toThrown(call, error));
+    }
+    return isThenable(running)
+      ? this.#settle(tool, call, running)
+      : this.#returnSoon(call, toChecked(tool.name, running));
+  }
+
+  #start(tool: Tool, input: JsonObject, asked: BeforeToolCall): unknown {
+    const watch = this.#watchOf(tool);
+    if (watch === undefined) return tool.call(input, asked.context);
     let running: unknown;
     watch.enter(asked);
     try {
@@ -170,47 +195,140 @@ export function createToolDispatch(settings: DispatchSettings, deps: DispatchDep
     } finally {
       watch.leave(asked, isThenable(running));
     }
-    return isThenable(running) ? endWatched(running, asked, watch) : running;
+    return running;
   }
 
-  async function endWatched(running: PromiseLike<unknown>, asked: BeforeToolCall, watch: CallWatch): Promise<unknown> {
-    try {
-      return await running;
-    } finally {
-      watch.end(asked);
-    }
+  #watchOf(tool: Tool): CallWatch | undefined {
+    return (tool.runs_in ?? 'main') === 'main' ? this.#deps.watch : undefined;
   }
 
   /** Waits for a call within its time; a call that ignores the end of it is abandoned after the grace. */
-  function settle(tool: Tool, running: PromiseLike<unknown>, limit: CallLimit): Promise<ToolOutput> {
-    return new Promise<ToolOutput>((resolve) => {
+  #settle(tool: Tool, call: AdmittedCall, running: PromiseLike<unknown>): Promise<ToolAnswer> {
+    const { limit } = call;
+    return new Promise((resolve, reject) => {
       let graceTimer: NodeJS.Timeout | undefined;
+      let isOver = false;
       const stopped = (): ToolOutput =>
-        limit.hasTimedOut ? timedOut(tool.name, tool.timeout_ms ?? settings.toolTimeoutMs) : cancelledOutput(tool.name);
+        limit.hasTimedOut
+          ? timedOut(tool.name, tool.timeout_ms ?? this.#settings.toolTimeoutMs)
+          : cancelledOutput(tool.name);
       const finish = (output: ToolOutput): void => {
+        if (isOver) return;
+        isOver = true;
         clearTimeout(graceTimer);
-        resolve(output);
+        try {
+          resolve(this.#returnTo(call, output));
+        } catch (error) {
+          reject(error as Error);
+        }
       };
       // A call for a worker thread may wait for one first; that time is not its own (reliability WK11).
       if (tool.runs_in !== 'thread') limit.startClock();
       limit.whenAborted(() => {
-        graceTimer = setTimeout(() => finish(stopped()), settings.cancelGraceMs);
+        graceTimer = setTimeout(() => finish(stopped()), this.#settings.cancelGraceMs);
       });
       running.then(
-        (value) => finish(toChecked(tool.name, value)),
-        (error: unknown) => finish(isAbort(error, limit) ? stopped() : toFailure(tool.name, error)),
+        (value) => {
+          this.#watchOf(tool)?.end(call.asked);
+          finish(toChecked(tool.name, value));
+        },
+        (error: unknown) => {
+          this.#watchOf(tool)?.end(call.asked);
+          finish(isAbort(error, limit) ? stopped() : toFailure(tool.name, error));
+        },
       );
     });
   }
 
-  async function trace(to: ToolTrace, call: CallId, content: string, characters: number): Promise<string | null> {
+  #concludeSoon(call: OpenCall, output: ToolOutput): Promise<ToolAnswer> {
+    return soon(() => this.#conclude(call, output));
+  }
+
+  #returnSoon(call: AdmittedCall, output: ToolOutput): Promise<ToolAnswer> {
+    return soon(() => this.#returnTo(call, output));
+  }
+
+  #returnTo(call: AdmittedCall, output: ToolOutput): MaybePromise<ToolAnswer> {
+    call.limit[Symbol.dispose]();
+    const told = this.#deps.hooks.runAfterTool(call.asked, output);
+    return told === undefined ? this.#conclude(call, output) : told.then(() => this.#conclude(call, output));
+  }
+
+  /** What became of a call, told to everyone; kept whole where that was asked for, cut where it is too long. */
+  #conclude(call: OpenCall, output: ToolOutput): MaybePromise<ToolAnswer> {
+    const durationMs = Math.max(0, Math.round(this.#deps.clock.elapsed() - call.startedAt));
+    const characters = charactersOf(output.content);
+    if (characters <= this.#settings.maxOutputChars && this.#settings.trace === undefined) {
+      return this.#tell(call, durationMs, output, output.content, characters, null);
+    }
+    return this.#concludeOnDisk(call, durationMs, output, characters);
+  }
+
+  async #concludeOnDisk(
+    call: OpenCall,
+    durationMs: number,
+    output: ToolOutput,
+    characters: number,
+  ): Promise<ToolAnswer> {
+    const { trace, maxOutputChars, workspaceRoot } = this.#settings;
+    const file = trace === undefined ? null : await this.#trace(trace, call.id, output.content, characters);
+    const newUuid = this.#deps.newId.uuid;
+    const content = await truncate(output.content, characters, { maxChars: maxOutputChars, workspaceRoot, newUuid });
+    return this.#tell(call, durationMs, output, content, characters, file);
+  }
+
+  /** @param content what the model sees of the output */
+  #tell(
+    { tool, id }: OpenCall,
+    durationMs: number,
+    { is_error, metadata }: ToolOutput,
+    content: string,
+    characters: number,
+    outputFile: string | null,
+  ): ToolAnswer {
+    const { run, role, subtask } = this.#settings;
+    const exitCode = metadata?.['exit_code'];
+    this.#deps.publish({
+      type: 'tool_returned',
+      run,
+      role,
+      tool,
+      is_error,
+      duration_ms: durationMs,
+      preview: previewOf(content),
+      call: id,
+      subtask,
+      exit_code: typeof exitCode === 'number' && Number.isSafeInteger(exitCode) ? exitCode : null,
+      timed_out: metadata?.['timed_out'] === true,
+      output_chars: characters,
+      output_file: outputFile,
+    });
+    return { content, is_error };
+  }
+
+  async #trace(to: ToolTrace, call: CallId, content: string, characters: number): Promise<string | null> {
     try {
       return await writeTrace(call, content, characters, to);
     } catch (error) {
-      deps.logger.warn(`cannot write the trace of a call: ${messageOf(error)}`, { run, call });
+      this.#deps.logger.warn(`cannot write the trace of a call: ${messageOf(error)}`, {
+        run: this.#settings.run,
+        call,
+      });
       return null;
     }
   }
+}
+
+type MaybePromise<T> = T | Promise<T>;
+
+/** Goes on with a value, now if it is there. */
+function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** The calls of a step all begin before the first of them ends, also those that take no time. */
+function soon<T>(work: () => MaybePromise<T>): Promise<T> {
+  return Promise.resolve().then(work);
 }
 
 function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
@@ -223,6 +341,10 @@ function isAbort(error: unknown, limit: CallLimit): boolean {
   if (error === limit.reason) return true;
   if (isEngineError(error)) return error.kind === 'cancelled';
   return error instanceof Error && error.name === 'AbortError';
+}
+
+function toThrown({ tool, limit }: AdmittedCall, error: unknown): ToolOutput {
+  return isAbort(error, limit) ? cancelledOutput(tool) : toFailure(tool, error);
 }
 
 function toChecked(tool: string, value: unknown): ToolOutput {

@@ -95,6 +95,7 @@ export function createRunRules(sources: readonly Rules[], role: string): RunRule
   const granted: RulePattern[] = [];
 
   function judgeUnguarded(call: BeforeToolCall): RuleVerdict {
+    if (deny.length + ask.length + allow.length === 0) return none;
     const about = (rules: readonly RulePattern[]): readonly RulePattern[] =>
       rules.filter((rule) => rule.isAbout(call.tool));
     const denying = about(deny);

@@ -168,6 +168,10 @@ class Sessions implements AgentPorts {
     return this.#ports.offeredTools?.();
   }
 
+  takeTurn(): Promise<void> | undefined {
+    return this.#ports.takeTurn?.();
+  }
+
   takeSteering(): readonly string[] {
     return this.#ports.takeSteering?.() ?? [];
   }

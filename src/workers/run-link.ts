@@ -2,7 +2,8 @@ import { expose } from 'comlink';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { RunControl, ToolAnswer } from '../agent/ports.ts';
+import type { RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { BusEvent } from '../bus/events.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
 import type { ToolUseBlock, Usage } from '../protocol/message.ts';
 import type { Provider, ProviderRef } from '../protocol/model.ts';
@@ -10,6 +11,7 @@ import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
 import {
   isOutsideCalls,
   type PortAnswer,
+  type ReportedDelta,
   type RunControlMessage,
   type RunPort,
   type RunReport,
@@ -99,7 +101,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
     thread = report.thread;
     if (heardCancel === false) heardCancel = true;
     for (const usage of report.usage) run.onUsage(usage);
-    for (const event of report.events) publish(event);
+    for (const event of report.events) publish('type' in event ? event : toDelta(event, run.job.settings));
     for (const { level, message, fields } of report.logs) run.ports.logger[level](message, fields);
     for (const [number, call] of report.calls) void answerCall(number, call);
     Atomics.add(read, 0, 1);
@@ -180,6 +182,10 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
       port.close();
     },
   };
+}
+
+function toDelta([kind, text]: ReportedDelta, { run, spec, subtask }: RunSettings): BusEvent<'agent_delta'> {
+  return { type: 'agent_delta', run, role: spec.role, subtask, delta: { kind, text } };
 }
 
 async function answer<T>(work: () => Promise<T>): Promise<PortAnswer<T>> {

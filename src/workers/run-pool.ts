@@ -16,7 +16,7 @@ import { chooseThread } from './thread-choice.ts';
 export interface RunPoolOptions {
   /** Threads at most; each starts when all others have a run. Default: the cores this process may use. */
   readonly threads?: number | undefined;
-  /** Runs that share a thread; more wait. A dying thread ends all of its runs. Default 256. */
+  /** Runs that share a thread; more wait. A dying thread ends all of its runs. Default 1 000. */
   readonly runsPerThread?: number | undefined;
   /** Heap of a thread in MiB; a thread that needs more dies. Default: what Node gives a thread. */
   readonly heapMb?: number | undefined;
@@ -52,8 +52,8 @@ export interface RunPool {
   close(): Promise<void>;
 }
 
-/** A first choice, not measured yet: most runs wait for a model, and a dying thread takes its runs with it. */
-export const defaultRunsPerThread = 256;
+/** Measured: docs/adr, "how many runs share a thread". */
+export const defaultRunsPerThread = 1_000;
 
 /** Threads start at the first run. */
 export function createRunPool(options: RunPoolOptions): RunPool {

@@ -8,7 +8,7 @@ import type { LogFields, LogLevel } from '../protocol/deps.ts';
 import type { WireError } from '../protocol/error.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ToolUseBlock, Usage } from '../protocol/message.ts';
-import type { CompletionRequest, ProviderRef, SignedThinking } from '../protocol/model.ts';
+import type { CompletionRequest, ProviderRef, SignedThinking, StreamDelta } from '../protocol/model.ts';
 import type { RunJob, RunResult } from './execute-run.ts';
 
 /** A run as it is posted to its thread; the port is transferred with it. */
@@ -63,7 +63,7 @@ export interface RunReport {
   readonly report: true;
   /** The number Node gives the thread. */
   readonly thread: number;
-  readonly events: readonly BusEvent[];
+  readonly events: readonly (BusEvent | ReportedDelta)[];
   /** What the budget counted since the last report. */
   readonly usage: readonly Usage[];
   readonly logs: readonly RunLogLine[];
@@ -72,6 +72,9 @@ export interface RunReport {
   /** Nothing follows. */
   readonly isLast: boolean;
 }
+
+/** An `agent_delta` without what the main thread knows of the run: most of what crosses is such. */
+export type ReportedDelta = readonly [kind: StreamDelta['kind'], text: string];
 
 export interface RunLogLine {
   readonly level: LogLevel;

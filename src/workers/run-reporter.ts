@@ -33,7 +33,7 @@ export interface RunReporterOptions {
 }
 
 export function createRunReporter(options: RunReporterOptions): RunReporter {
-  let events: BusEvent[] = [];
+  let events: RunReport['events'][number][] = [];
   let usage: Usage[] = [];
   let logs: RunLogLine[] = [];
   let calls: RunReport['calls'][number][] = [];
@@ -72,8 +72,10 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
   return {
     event(event) {
       // why: previews must not pile up in front of a main thread that is behind; all other events are the truth and few
-      if (event.type === 'agent_delta' && sent - Atomics.load(options.read, 0) > maxUnreadReports) return;
-      events.push(event);
+      if (event.type === 'agent_delta') {
+        if (sent - Atomics.load(options.read, 0) > maxUnreadReports) return;
+        events.push([event.delta.kind, event.delta.text]);
+      } else events.push(event);
       schedule();
     },
     usage(counted) {

@@ -6,7 +6,7 @@ import { createRandomIds, type CallId, type RunId } from '../../src/protocol/ids
 import { systemClock } from '../../src/protocol/signal.ts';
 import { defaultPermissions, type Tool, type ToolContext } from '../../src/protocol/tool.ts';
 import { createApprovals } from '../../src/tools/approvals.ts';
-import { CallLimit, limitOf, withSignal } from '../../src/tools/call-limit.ts';
+import { type CallLimit, CallLimits, limitOf, withSignal } from '../../src/tools/call-limit.ts';
 import { createToolDispatch } from '../../src/tools/dispatch.ts';
 
 function contextOf(limit: CallLimit): ToolContext {
@@ -25,9 +25,9 @@ function countTimers(): number {
 
 test('a call that nobody limits leaves no listener on its run and none stays behind', () => {
   const run = new AbortController();
-  const untouched = new CallLimit(run.signal, 0);
+  const untouched = new CallLimits(run.signal).open(0);
   contextOf(untouched);
-  const looked = new CallLimit(run.signal, 0);
+  const looked = new CallLimits(run.signal).open(0);
 
   void contextOf(looked).signal;
 
@@ -38,7 +38,7 @@ test('a call that nobody limits leaves no listener on its run and none stays beh
 
 test('the signal is one, in copies of the context too, and aborts with the reason of the run', () => {
   const run = new AbortController();
-  const context = contextOf(new CallLimit(run.signal, 0));
+  const context = contextOf(new CallLimits(run.signal).open(0));
   const copy = { ...context };
   const reason = new Error('enough');
 
@@ -50,7 +50,7 @@ test('the signal is one, in copies of the context too, and aborts with the reaso
 
 test('a signal that is looked at after the end has aborted', () => {
   const run = new AbortController();
-  const limit = new CallLimit(run.signal, 0);
+  const limit = new CallLimits(run.signal).open(0);
 
   run.abort(new Error('enough'));
 
@@ -60,7 +60,7 @@ test('a signal that is looked at after the end has aborted', () => {
 
 test('the time of a call counts from the start of its clock and ends this call only', async () => {
   const run = new AbortController();
-  const limit = new CallLimit(run.signal, 5);
+  const limit = new CallLimits(run.signal).open(5);
   const ended = new Promise<void>((resolve) => limit.whenAborted(resolve));
 
   limit.startClock();
