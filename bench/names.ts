@@ -13,4 +13,8 @@ export const figureNames: readonly string[] = [
   'actors',
   'mcp',
   'mcp-first-step',
+  'runs',
+  'runs-peers',
+  'threads',
+  'events',
 ];

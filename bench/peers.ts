@@ -42,6 +42,25 @@ export async function loadFdir(folder: string): Promise<Fdir> {
   return module.fdir;
 }
 
+/** What the benchmark calls of the OpenAI Agents SDK. */
+export interface OpenaiAgents {
+  readonly Agent: new (options: object) => object;
+  readonly Usage: new (usage: object) => object;
+  run(agent: object, input: string, options: object): Promise<{ readonly rawResponses: readonly object[] }>;
+  tool(definition: object): object;
+  setTracingDisabled(isDisabled: boolean): void;
+}
+
+/** What the benchmark calls of LangGraph and LangChain. */
+export interface LangGraph {
+  createReactAgent(options: object): {
+    invoke(state: object, options: object): Promise<{ readonly messages: readonly object[] }>;
+  };
+  readonly BaseChatModel: abstract new (options: object) => object;
+  readonly AIMessage: new (fields: object) => object;
+  tool(run: (input: { readonly from: number }) => Promise<string>, fields: object): object;
+}
+
 /** @throws Error when the peers cannot be installed or lack what is called here */
 export async function loadPi(folder: string): Promise<Pi> {
   const peers = await loadPeers(folder);
@@ -60,19 +79,60 @@ export async function loadAiSdk(folder: string): Promise<AiSdk> {
   return module;
 }
 
+/** @throws Error when the peers cannot be installed or lack what is called here */
+export async function loadOpenaiAgents(folder: string): Promise<OpenaiAgents> {
+  const peers = await loadPeers(folder);
+  const module = await peers.loadOpenaiAgents();
+  if (!hasAll<OpenaiAgents>(module, ['Agent', 'Usage', 'run', 'tool', 'setTracingDisabled'])) {
+    throw new Error('the installed `@openai/agents-core` has another interface');
+  }
+  return module;
+}
+
+/** @throws Error when the peers cannot be installed or lack what is called here */
+export async function loadLangGraph(folder: string): Promise<LangGraph> {
+  const peers = await loadPeers(folder);
+  const merged = {
+    ...(await peers.loadLangGraph()),
+    ...(await peers.loadLangChainModels()),
+    ...(await peers.loadLangChainMessages()),
+    ...(await peers.loadLangChainTools()),
+  };
+  if (!hasAll<LangGraph>(merged, ['createReactAgent', 'BaseChatModel', 'AIMessage', 'tool'])) {
+    throw new Error('the installed `@langchain/langgraph` has another interface');
+  }
+  return merged;
+}
+
 interface Loaders {
   loadPi(): Promise<object>;
   loadPiAi(): Promise<object>;
   loadAiSdk(): Promise<object>;
   loadFdir(): Promise<object>;
+  loadOpenaiAgents(): Promise<object>;
+  loadLangGraph(): Promise<object>;
+  loadLangChainModels(): Promise<object>;
+  loadLangChainMessages(): Promise<object>;
+  loadLangChainTools(): Promise<object>;
 }
+
+const loaderNames = [
+  'loadPi',
+  'loadPiAi',
+  'loadAiSdk',
+  'loadFdir',
+  'loadOpenaiAgents',
+  'loadLangGraph',
+  'loadLangChainModels',
+  'loadLangChainMessages',
+  'loadLangChainTools',
+] as const;
 
 /** @param folder the source folder of the benchmark: the peers live in it, beside their lock file */
 async function loadPeers(folder: string): Promise<Loaders> {
   if (!areInstalled(folder)) install(folder);
   const module: unknown = await import(pathToFileURL(path.join(folder, 'peers.mjs')).href);
-  if (!hasAll<Loaders>(module, ['loadPi', 'loadPiAi', 'loadAiSdk', 'loadFdir']))
-    throw new Error('bench/peers.mjs lacks a loader');
+  if (!hasAll<Loaders>(module, loaderNames)) throw new Error('bench/peers.mjs lacks a loader');
   return module;
 }
 

@@ -3,7 +3,7 @@ import { silentLogger } from '../src/protocol/deps.ts';
 import type { CallId } from '../src/protocol/ids.ts';
 import { defaultPermissions, type Tool, type ToolContext } from '../src/protocol/tool.ts';
 import { createPluginHost, type PluginHost } from '../src/plugins/host.ts';
-import { CallLimit } from '../src/tools/call-limit.ts';
+import { type CallLimit, CallLimits } from '../src/tools/call-limit.ts';
 import type { Contender } from './measure.ts';
 import { openRawPeer } from './raw-peer.ts';
 
@@ -58,7 +58,7 @@ export async function openEchoHost(command: readonly string[]): Promise<EchoClie
   const tool = tools.get('echo');
   if (tool === undefined) throw new Error('the plugin offers no tool');
   const workspace = process.cwd();
-  const run = new AbortController().signal;
+  const limits = new CallLimits(new AbortController().signal);
   // why: each call in flight follows the run, as in the engine, which says the same
   setMaxListeners(0, run);
   /** As the engine makes it for each call. */
@@ -73,7 +73,7 @@ export async function openEchoHost(command: readonly string[]): Promise<EchoClie
   });
   return {
     async call(text) {
-      using limit = new CallLimit(run, 0);
+      using limit = limits.open(0);
       const output = (await tool.call({ text }, toContext(limit))) as { readonly content: string };
       return output.content;
     },

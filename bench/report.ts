@@ -1,6 +1,6 @@
 import { median, quantile, type Series } from './measure.ts';
 
-export type Unit = 'ns' | 'us' | 'ms';
+export type Unit = 'ns' | 'us' | 'ms' | 'KiB';
 
 /** One line of the report: ours against one reference of the same run. */
 export interface Row {
@@ -17,7 +17,8 @@ export interface Row {
   readonly spread: number;
 }
 
-const nanoseconds: { readonly [unit in Unit]: number } = { ns: 1, us: 1_000, ms: 1_000_000 };
+/** What a series counts in: nanoseconds, for memory bytes. */
+const divisors: { readonly [unit in Unit]: number } = { ns: 1, us: 1_000, ms: 1_000_000, KiB: 1_024 };
 
 export interface RowInput {
   readonly name: string;
@@ -33,8 +34,8 @@ export function toRow({ name, unit, goal, ours, reference }: RowInput): Row {
   return {
     name,
     unit,
-    ours: round(median(ours) / nanoseconds[unit]),
-    reference: { name: reference.name, value: round(median(reference.series) / nanoseconds[unit]) },
+    ours: round(median(ours) / divisors[unit]),
+    reference: { name: reference.name, value: round(median(reference.series) / divisors[unit]) },
     ratio: round(ratio),
     goal,
     met: goal === null ? null : ratio <= goal,
@@ -61,7 +62,7 @@ export function toText(row: Row): string {
     `${row.ours} ${unit}`,
     `${reference.value} ${unit} ${reference.name}`,
     row.ratio.toFixed(row.ratio < 1 ? 3 : 2),
-    row.goal === null ? '-' : `<= ${row.goal}`,
+    row.goal === null ? '-' : `<= ${round(row.goal)}`,
     row.met === null ? '-' : row.met ? 'yes' : 'NO',
     `${Math.round(row.spread * 100)} %`,
   ]);

@@ -3,6 +3,7 @@ import { messageOf } from '../src/protocol/error.ts';
 import { measureActors } from './figures/actors.ts';
 import { measureBus } from './figures/bus.ts';
 import { measureDispatch } from './figures/dispatch.ts';
+import { measureEvents } from './figures/events.ts';
 import { measureExtract } from './figures/extract.ts';
 import { measureGlob } from './figures/glob.ts';
 import { measureGrep } from './figures/grep.ts';
@@ -11,8 +12,10 @@ import { measurePluginStart } from './figures/plugin-start.ts';
 import { measurePlugins } from './figures/plugins.ts';
 import { measureMcp } from './figures/mcp.ts';
 import { measureFirstStep } from './figures/mcp-first-step.ts';
+import { measureRunPeers, measureRuns } from './figures/runs.ts';
 import { measureStdio } from './figures/stdio.ts';
 import { measureStep } from './figures/step.ts';
+import { measureThreads } from './figures/threads.ts';
 import { type Row, toText } from './report.ts';
 
 /** @param folder the source folder of the benchmark, where its peers are installed */
@@ -32,6 +35,10 @@ const figures: { readonly [name: string]: MeasureFigure } = {
   actors: measureActors,
   mcp: measureMcp,
   'mcp-first-step': measureFirstStep,
+  runs: measureRuns,
+  'runs-peers': measureRunPeers,
+  threads: measureThreads,
+  events: measureEvents,
 };
 
 const [folder = '', name = '', format] = process.argv.slice(2);

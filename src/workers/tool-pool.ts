@@ -325,7 +325,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     run,
     stats: () => ({
       threads: threads.size,
-      utilization: [...threads].map(({ host }) => Number(host.utilization().toFixed(3))),
+      utilization: [...threads.keys()].map((host) => Number(host.utilization().toFixed(3))),
       busy,
       queued: queue.size,
       completed,
