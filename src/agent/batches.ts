@@ -49,7 +49,9 @@ export async function executeCalls(
 
 function executeBatch(batch: readonly ToolUseBlock[], options: BatchOptions): Promise<readonly ToolAnswer[]> {
   if (batch.length > options.maxParallel) return executeSideBySide(batch, options);
-  return Promise.all(batch.map((call) => (options.isCancelled() ? notExecuted : options.callTool(call))));
+  return Promise.all(
+    batch.map((call) => (options.isCancelled() ? Promise.resolve(notExecuted) : options.callTool(call))),
+  );
 }
 
 async function executeSideBySide(

@@ -322,8 +322,8 @@ class ToolDispatch {
 type MaybePromise<T> = T | Promise<T>;
 
 /** Goes on with a value, now if it is there. */
-function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
-  return value instanceof Promise ? value.then(next) : next(value);
+function andThen<T, R>(value: MaybePromise<T>, goOn: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value);
 }
 
 /** The calls of a step all begin before the first of them ends, also those that take no time. */

@@ -19,7 +19,7 @@ test('only so many steps begin in one turn of the loop, the others in the next, 
 
 test('a step of the next turn may begin at once again', async () => {
   const turns = createTurns();
-  for (let count = 0; count < stepsPerTurn; count += 1) turns.take();
+  for (let count = 0; count < stepsPerTurn; count += 1) void turns.take();
   await turns.take();
   await new Promise(setImmediate);
 
