@@ -16,6 +16,7 @@ import {
 } from '../protocol/tool.ts';
 import { type CallGate, type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
 import { type CallLimit, CallLimits, type LimitedContext, limitOf, withSignal } from './call-limit.ts';
+import { andThen, isThenable, type MaybePromise, soon } from './maybe-promise.ts';
 import {
   charactersOf,
   copyInput,
@@ -317,22 +318,6 @@ class ToolDispatch {
       return null;
     }
   }
-}
-
-type MaybePromise<T> = T | Promise<T>;
-
-/** Goes on with a value, now if it is there. */
-function andThen<T, R>(value: MaybePromise<T>, goOn: (value: T) => MaybePromise<R>): MaybePromise<R> {
-  return value instanceof Promise ? value.then(goOn) : goOn(value);
-}
-
-/** The calls of a step all begin before the first of them ends, also those that take no time. */
-function soon<T>(work: () => MaybePromise<T>): Promise<T> {
-  return Promise.resolve().then(work);
-}
-
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /** Whether a call failed because it was told to end. */
