@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { silentLogger } from '../src/protocol/deps.ts';
 import type { CallId } from '../src/protocol/ids.ts';
 import { defaultPermissions, type Tool, type ToolContext } from '../src/protocol/tool.ts';
@@ -59,8 +58,6 @@ export async function openEchoHost(command: readonly string[]): Promise<EchoClie
   if (tool === undefined) throw new Error('the plugin offers no tool');
   const workspace = process.cwd();
   const limits = new CallLimits(new AbortController().signal);
-  // why: each call in flight follows the run, as in the engine, which says the same
-  setMaxListeners(0, run);
   /** As the engine makes it for each call. */
   const toContext = (limit: CallLimit): ToolContext => ({
     workspace_root: workspace,
