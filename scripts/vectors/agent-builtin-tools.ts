@@ -12,7 +12,7 @@ import { createBuiltinTools } from '../../src/tools/builtin.ts';
 import { createToolDispatch } from '../../src/tools/dispatch.ts';
 import { checkCommand } from '../../src/tools/shell-policy.ts';
 import { toPooledTool } from '../../src/workers/pooled-tool.ts';
-import { createToolPool, type ToolPool } from '../../src/workers/tool-pool.ts';
+import type { ToolPool } from '../../src/workers/tool-pool.ts';
 import { difference, expand, toObject, unknownKeys } from './agent-compare.ts';
 import type { Player } from './types.ts';
 
@@ -24,12 +24,10 @@ export const playBuiltinTools: Player = ({ data }) => {
   const { format: _format, group: _group, title: _title, cases, ...rest } = data;
   if (!Array.isArray(cases) || Object.keys(rest).length > 0)
     throw new Error(`unknown keys ${Object.keys(rest).join()}`);
-  let pool: ToolPool | undefined;
   return cases.filter(isJsonObject).map((row: JsonObject) => ({
     id: textOf(row['id']),
     weight: 'few' as const,
-    // One pool for the file, made when the first case is played; idle threads do not keep the process.
-    play: () => playCase(row, (pool ??= createToolPool({ logger: silentLogger }))),
+    play: ({ toolPool }) => playCase(row, toolPool),
   }));
 };
 

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { messageOf } from '../../src/protocol/error.ts';
 import { createRunPool } from '../../src/workers/run-pool.ts';
+import { createToolPool } from '../../src/workers/tool-pool.ts';
 import { loadVectorFiles } from './files.ts';
 import { playAll, type PlayedCase } from './play.ts';
 
@@ -29,7 +30,8 @@ function report(played: PlayedCase): void {
 }
 
 const runPool = values.threads ? createRunPool({ logger: silentLogger }) : undefined;
-const options = { tickMs, threads: values.threads, ...(runPool === undefined ? {} : { runPool }) };
+const toolPool = createToolPool({ logger: silentLogger, minThreads: 0 });
+const options = { tickMs, threads: values.threads, toolPool, ...(runPool === undefined ? {} : { runPool }) };
 try {
   const files = await loadVectorFiles(positionals);
   await playAll(files, { ...options, only: values.only, report });
@@ -37,6 +39,6 @@ try {
   failed += 1;
   process.stdout.write(`FAILED ${messageOf(error)}\n`);
 }
-await runPool?.close();
+await Promise.all([toolPool.close(), runPool?.close()]);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

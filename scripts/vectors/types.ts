@@ -1,5 +1,6 @@
 import type { RunPool } from '../../src/workers/run-pool.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
+import type { ToolPool } from '../../src/workers/tool-pool.ts';
 
 /** How vectors are played. */
 export interface PlayOptions {
@@ -7,7 +8,9 @@ export interface PlayOptions {
   readonly tickMs: number;
   /** Agent run vectors: execute the run in a worker thread. */
   readonly threads: boolean;
-  /** Threads shared by all vectors: starting one costs more than playing a vector. */
+  /** Threads shared by all tool calls; whoever plays ends them. */
+  readonly toolPool: ToolPool;
+  /** Threads shared by all runs: starting one costs more than playing a vector. */
   readonly runPool?: RunPool;
 }
 
