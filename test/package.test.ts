@@ -123,7 +123,7 @@ describe('the packed and installed package', () => {
     const names = (await readdir(installed)).sort();
     const prompts = await readdir(path.join(installed, 'prompts'));
 
-    expect(names).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json', 'prompts']);
+    expect(names).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json', 'prompts', 'templates']);
     expect(prompts.length).toBeGreaterThan(10);
   });
 });
