@@ -1,7 +1,8 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EngineError } from '../protocol/error.ts';
 import type { McpServerRecord } from '../protocol/mcp.ts';
+import { isProgramFile } from '../transport/program-file.ts';
 import { connectError } from './errors.ts';
 
 /** What to start: no shell, no further lookup. */
@@ -48,25 +49,16 @@ async function findProgram(
   const isPath = name.includes('/') || (platform === 'win32' && name.includes('\\'));
   if (isPath) {
     const file = path.resolve(cwd, name);
-    return (await isProgram(file)) ? file : undefined;
+    return (await isProgramFile(file)) ? file : undefined;
   }
   // why: there the extension decides what may run, and the system knows the rules
   if (platform === 'win32') return name.includes(' ') ? undefined : name;
   for (const folder of (env['PATH'] ?? '').split(path.delimiter)) {
     if (folder === '') continue;
     const file = path.resolve(cwd, folder, name);
-    if (await isProgram(file)) return file;
+    if (await isProgramFile(file)) return file;
   }
   return undefined;
-}
-
-async function isProgram(file: string): Promise<boolean> {
-  try {
-    await access(file, constants.X_OK);
-    return (await stat(file)).isFile();
-  } catch {
-    return false; // missing, or not ours to run: the same for whoever looks for a program
-  }
 }
 
 async function isFolder(folder: string): Promise<boolean> {

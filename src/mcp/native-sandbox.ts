@@ -1,5 +1,6 @@
-import { access, constants, mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { mkdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { isProgramFile } from '../transport/program-file.ts';
 import { isSandboxFailure, toConfinedLine } from '../transport/sandbox.ts';
 import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { toServerProfile } from '../transport/sandbox-profile.ts';
@@ -73,18 +74,9 @@ async function findInterpreters(searchPath: string): Promise<readonly string[]> 
 async function findOnPath(name: string, searchPath: string): Promise<string | undefined> {
   for (const folder of searchPath.split(path.delimiter)) {
     const file = path.join(folder, name);
-    if (path.isAbsolute(file) && (await isProgram(file))) return await canonical(file);
+    if (path.isAbsolute(file) && (await isProgramFile(file))) return await canonical(file);
   }
   return undefined;
-}
-
-async function isProgram(file: string): Promise<boolean> {
-  try {
-    await access(file, constants.X_OK);
-    return (await stat(file)).isFile();
-  } catch {
-    return false; // not there, or not ours to run
-  }
 }
 
 async function canonical(file: string): Promise<string | undefined> {
