@@ -1,39 +1,12 @@
 import type { Pi } from '../peers.ts';
 import { callsOf, createGate, type Crowd, type CrowdContender, toCrowdRun } from './crowd.ts';
-import { goalText, systemPrompt, toolName, toolText } from './task.ts';
+import { createPiParts } from './pi-parts.ts';
+import { goalText, systemPrompt, toolName } from './task.ts';
 
 /** A crowd of pi-agent-core's loops, all events seen by one sink. */
 export function createPiCrowd(pi: Pi, crowd: Crowd): CrowdContender {
   const gate = createGate();
-  const usage = {
-    input: 100,
-    output: 10,
-    cacheRead: 0,
-    cacheWrite: 0,
-    totalTokens: 110,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
-  };
-  const model = {
-    id: 'instant',
-    name: 'instant',
-    api: 'instant',
-    provider: 'instant',
-    baseUrl: '',
-    reasoning: false,
-    input: ['text'],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 200_000,
-    maxTokens: 8_192,
-  };
-  const head = { role: 'assistant', api: 'instant', provider: 'instant', model: 'instant', usage };
-  const tool = {
-    name: toolName,
-    label: toolName,
-    description: toolText,
-    parameters: pi.Type.Object({ from: pi.Type.Number() }),
-    execute: (_id: string, { from }: { readonly from: number }) =>
-      Promise.resolve({ content: [{ type: 'text', text: `${from + 1}` }], details: undefined }),
-  };
+  const { model, head, tool } = createPiParts(pi);
   let seen = 0;
 
   async function stream(_model: object, context: { readonly messages: readonly object[] }): Promise<object> {

@@ -1,38 +1,11 @@
 import type { Contender } from '../measure.ts';
 import type { Pi } from '../peers.ts';
-import { goalText, systemPrompt, toolName, toolText } from './task.ts';
+import { createPiParts } from './pi-parts.ts';
+import { goalText, systemPrompt, toolName } from './task.ts';
 
 /** Runs of pi-agent-core's loop, all events seen by one sink. An operation is a step. */
 export function createPi(pi: Pi, steps: number): Contender {
-  const usage = {
-    input: 100,
-    output: 10,
-    cacheRead: 0,
-    cacheWrite: 0,
-    totalTokens: 110,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
-  };
-  const model = {
-    id: 'instant',
-    name: 'instant',
-    api: 'instant',
-    provider: 'instant',
-    baseUrl: '',
-    reasoning: false,
-    input: ['text'],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 200_000,
-    maxTokens: 8_192,
-  };
-  const head = { role: 'assistant', api: 'instant', provider: 'instant', model: 'instant', usage };
-  const tool = {
-    name: toolName,
-    label: toolName,
-    description: toolText,
-    parameters: pi.Type.Object({ from: pi.Type.Number() }),
-    execute: (_id: string, { from }: { readonly from: number }) =>
-      Promise.resolve({ content: [{ type: 'text', text: `${from + 1}` }], details: undefined }),
-  };
+  const { model, head, tool } = createPiParts(pi);
   let seen = 0;
 
   function stream(_model: object, context: { readonly messages: readonly object[] }): object {
