@@ -262,18 +262,6 @@ test('threads end after many calls and when they are idle for long; closing ends
   expect(pool.stats().threads).toBe(0);
 });
 
-test('what a call left open goes on while other calls follow each other without a pause', async () => {
-  const pool = createToolPool({ logger: silentLogger, threads: 1 });
-  const task = { ...taskOf('plain.js', 'ticking', {}), export: 'ticking' };
-  await pool.run(shout());
-
-  const ticks = await Promise.all(Array.from({ length: 300 }, async () => contentOf(await pool.run(task))));
-
-  expect(ticks[0]).toBe('0');
-  expect(ticks.at(-1)).not.toBe('0');
-  await pool.close();
-});
-
 test('a process with an open idle pool ends by itself, and its output holds nothing of its tools', async () => {
   const program = new URL('../fixtures/tools/idle-pool.ts', import.meta.url).pathname;
 
