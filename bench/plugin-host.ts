@@ -2,6 +2,7 @@ import { silentLogger } from '../src/protocol/deps.ts';
 import type { CallId } from '../src/protocol/ids.ts';
 import { defaultPermissions, type Tool, type ToolContext } from '../src/protocol/tool.ts';
 import { createPluginHost, type PluginHost } from '../src/plugins/host.ts';
+import { Cancellation } from '../src/protocol/cancellation.ts';
 import { type CallLimit, CallLimits } from '../src/tools/call-limit.ts';
 import type { Contender } from './measure.ts';
 import { openRawPeer } from './raw-peer.ts';
@@ -57,7 +58,7 @@ export async function openEchoHost(command: readonly string[]): Promise<EchoClie
   const tool = tools.get('echo');
   if (tool === undefined) throw new Error('the plugin offers no tool');
   const workspace = process.cwd();
-  const limits = new CallLimits(new AbortController().signal);
+  const limits = new CallLimits(new Cancellation());
   /** As the engine makes it for each call. */
   const toContext = (limit: CallLimit): ToolContext => ({
     workspace_root: workspace,

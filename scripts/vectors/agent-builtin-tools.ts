@@ -2,6 +2,7 @@ import { lstat, mkdir, mkdtemp, readFile, realpath, rm, symlink, utimes, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createHooks } from '../../src/bus/hooks.ts';
+import { Cancellation } from '../../src/protocol/cancellation.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { createRandomIds } from '../../src/protocol/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/protocol/json.ts';
@@ -82,7 +83,7 @@ async function call(row: JsonObject, root: string, pool: ToolPool): Promise<Tool
       toolTimeoutMs: 600_000,
       cancelGraceMs: 1_000,
       approvals: createApprovals({ approver: undefined, publish }),
-      signal: new AbortController().signal,
+      cancellation: new Cancellation(),
     },
     { hooks, clock: systemClock, newId, logger: silentLogger, publish },
   );

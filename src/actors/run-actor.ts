@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { RunControl } from '../agent/ports.ts';
 import type { CancelMode } from '../protocol/agent.ts';
+import { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
 import type { ApprovalDecision } from '../tools/approvals.ts';
@@ -57,7 +58,7 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
   readonly name: RunId;
   readonly kind = 'run';
   readonly #deps: RunActorDeps;
-  readonly #controller = new AbortController();
+  readonly cancellation = new Cancellation();
   #isStopRequested = false;
   #hasEnded = false;
   #steering: readonly string[] = noTexts;
@@ -66,10 +67,6 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
   constructor(deps: RunActorDeps) {
     this.name = deps.id;
     this.#deps = deps;
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   isStopRequested(): boolean {
@@ -92,9 +89,8 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
 
   init(context: ActorContext<RunCommand>): undefined {
     const { signal } = this.#deps;
-    // why: one listener for each call in flight and each run of the caller is as many as it should be (reliability BU6)
-    setMaxListeners(0, this.signal);
     if (signal !== undefined) {
+      // why: one listener for each run of the caller is as many as it should be (reliability BU6)
       setMaxListeners(0, signal);
       if (signal.aborted) this.handleEvent();
       else signal.addEventListener('abort', this, { once: true });
@@ -105,7 +101,7 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
 
   /** The abort of the caller's own signal. */
   handleEvent(): void {
-    this.#controller.abort(this.#deps.signal?.reason);
+    this.cancellation.cancel(this.#deps.signal?.reason);
   }
 
   receive(_state: undefined, command: RunCommand): undefined {
@@ -141,7 +137,7 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
   }
 
   #abort(): void {
-    this.#controller.abort(new EngineError('cancelled', 'the run was cancelled'));
+    this.cancellation.cancel(new EngineError('cancelled', 'the run was cancelled'));
   }
 }
 

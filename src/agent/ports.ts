@@ -1,5 +1,6 @@
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentSpec, CancelCause, Handoff, TaskInfo } from '../protocol/agent.ts';
+import type { Cancellation } from '../protocol/cancellation.ts';
 import type { Clock } from '../protocol/deps.ts';
 import type { RunId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -73,8 +74,8 @@ export interface RunSettings {
 
 /** How a run learns that it should end. */
 export interface RunControl {
-  /** Aborts everything in flight. */
-  readonly signal: AbortSignal;
+  /** Ends everything in flight. */
+  readonly cancellation: Cancellation;
   /** Cooperative form: nothing in flight is signalled, no further model call starts. */
   isStopRequested(): boolean;
   /** The reason, when one is known. */

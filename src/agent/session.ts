@@ -6,6 +6,7 @@ import {
   type Handoff,
   thinkingBudgets,
 } from '../protocol/agent.ts';
+import { type Cancellation, type CancelListener, signalSource, withLazySignal } from '../protocol/cancellation.ts';
 import type { Clock } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
@@ -39,7 +40,7 @@ export async function openSession(
  *
  * A class, and its parts made when they are first needed, because an engine may hold thousands of sessions that wait.
  */
-export class Session implements BatchOptions, Retried<CompletionResponse> {
+export class Session implements BatchOptions, Retried<CompletionResponse>, CancelListener {
   readonly settings: RunSettings;
   readonly transcript: Transcript;
   steps = 0;
@@ -52,8 +53,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   readonly #ports: AgentPorts;
   #fixedTokens: number;
   #offered: OfferedTools;
-  /** The request of the step; before the first one without messages. */
-  #request: CompletionRequest;
+  /** The request of the step without its signal; before the first one without messages. */
+  #request: UnsignalledRequest;
   #usage = noUsage;
   #auxUsage: Usage | undefined;
   #deltas: DeltaCoalescer | undefined;
@@ -73,7 +74,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     this.#control = control;
     this.#ports = ports;
     this.#offered = settings;
-    control.signal.addEventListener('abort', this, { once: true });
+    control.cancellation.listen(this);
     this.#fixedTokens = textTokens(system) + settings.toolTokens;
     const { spec } = settings;
     const budgetTokens = thinkingBudgets[spec.thinking];
@@ -85,14 +86,14 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
       ...(budgetTokens === undefined ? {} : { thinking_budget: budgetTokens }),
       ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
       cache_turns: true,
-      signal: control.signal,
+      [signalSource]: control.cancellation,
       // why: a copy that adds a key costs V8 far more than one that replaces it
       messages: [],
     };
   }
 
   get signal(): AbortSignal {
-    return this.#control.signal;
+    return this.#control.cancellation.signal;
   }
 
   get clock(): Clock {
@@ -116,12 +117,12 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   }
 
   isCancelled(): boolean {
-    return this.signal.aborted;
+    return this.#control.cancellation.isCancelled;
   }
 
   isStopped(): boolean {
-    const { signal, budget } = this.#control;
-    return signal.aborted || this.#control.isStopRequested() || budget.exceeded() !== undefined;
+    const { cancellation, budget } = this.#control;
+    return cancellation.isCancelled || this.#control.isStopRequested() || budget.exceeded() !== undefined;
   }
 
   takeTurn(): Promise<void> | undefined {
@@ -137,7 +138,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   }
 
   toStop(error: unknown): AgentStop {
-    if (this.signal.aborted) return this.cancelled();
+    if (this.isCancelled()) return this.cancelled();
     const known = toEngineError(error);
     if (known.kind === 'context_too_long') return { reason: 'context_window' };
     if (known.kind === 'cancelled') return this.cancelled();
@@ -194,14 +195,18 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   attempt(): Promise<CompletionResponse> {
     return new Promise((resolve, reject) => {
       this.#abandon = reject;
-      if (this.#control.signal.aborted) this.handleEvent();
-      else this.#ports.complete(this.#request, (delta) => this.#showDelta(delta)).then(resolve, reject);
+      const { cancellation } = this.#control;
+      if (cancellation.isCancelled) reject(cancellation.reason as Error);
+      else
+        this.#ports
+          .complete(withLazySignal({ ...this.#request }), (delta) => this.#showDelta(delta))
+          .then(resolve, reject);
     });
   }
 
-  /** The abort of the run, as an event listener: one for all model calls of the session. */
-  handleEvent(): void {
-    this.#abandon?.(this.#control.signal.reason);
+  /** One listener for all model calls of the session. */
+  onCancelled(reason: unknown): void {
+    this.#abandon?.(reason);
   }
 
   onAttempted(): void {
@@ -261,7 +266,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
   }
 
   #toOutcome(stop: AgentStop): AgentOutcome {
-    this.#control.signal.removeEventListener('abort', this);
+    this.#control.cancellation.unlisten(this);
     const messages = this.transcript.snapshot();
     return {
       role: this.settings.spec.role,
@@ -284,6 +289,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse> {
     this.#deltas.add(delta);
   }
 }
+
+type UnsignalledRequest = Omit<CompletionRequest, 'signal'> & { readonly [signalSource]: Cancellation };
 
 async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<string> {
   const { spec, task, workspaceRoot, vars } = settings;

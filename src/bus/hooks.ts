@@ -1,4 +1,5 @@
 import type { TaskInfo } from '../protocol/agent.ts';
+import type { Cancellation } from '../protocol/cancellation.ts';
 import type { Logger } from '../protocol/deps.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
 import type {
@@ -32,17 +33,30 @@ export interface Hooks {
   /** Failures are logged and ignored: the call already happened. */
   runAfterTool(call: BeforeToolCall, output: ToolOutput): Promise<void> | void;
   /** The trimmed, non-empty additions in order. @throws EngineError `plugin` when a hook fails */
-  runAugmentPrompt(role: string, task: TaskInfo, signal: AbortSignal): Promise<readonly string[]>;
+  runAugmentPrompt(
+    role: string,
+    task: TaskInfo,
+    cancellation: Pick<Cancellation, 'signal'>,
+  ): Promise<readonly string[]>;
 }
 
 const goOn: HookDecision = { kind: 'continue' };
 
 export function createHooks(deps: { readonly logger: Logger; readonly timeoutMs?: number }): Hooks {
   let sets: readonly HookSet[] = [];
+  // why: asked for at every call, changed hardly ever
+  let askedSets: readonly HookSet[] = [];
+  let toldSets: readonly HookSet[] = [];
+
+  function change(changed: readonly HookSet[]): void {
+    sets = changed;
+    askedSets = sets.filter((hooks) => hooks.beforeTool !== undefined);
+    toldSets = sets.filter((hooks) => hooks.afterTool !== undefined);
+  }
 
   function register(hooks: HookSet): () => void {
-    sets = [...sets, hooks];
-    return () => void (sets = sets.filter((entry) => entry !== hooks));
+    change([...sets, hooks]);
+    return () => change(sets.filter((entry) => entry !== hooks));
   }
 
   function limitOf(hooks: HookSet): number {
@@ -88,19 +102,17 @@ export function createHooks(deps: { readonly logger: Logger; readonly timeoutMs?
     augmentPrompt: (name, hook) => register({ name, augmentPrompt: hook }),
     names: () => sets.map((hooks) => hooks.name),
     runBeforeTool(call) {
-      const asked = sets.filter((hooks) => hooks.beforeTool !== undefined);
-      return asked.length === 0 ? goOn : askAll(asked, call);
+      return askedSets.length === 0 ? goOn : askAll(askedSets, call);
     },
     runAfterTool(call, output) {
-      const told = sets.filter((hooks) => hooks.afterTool !== undefined);
-      return told.length === 0 ? undefined : tellAll(told, call, output);
+      return toldSets.length === 0 ? undefined : tellAll(toldSets, call, output);
     },
-    async runAugmentPrompt(role, task, signal) {
+    async runAugmentPrompt(role, task, cancellation) {
       const additions: string[] = [];
       for (const hooks of sets) {
         if (hooks.augmentPrompt === undefined) continue;
         try {
-          const addition = await within(() => hooks.augmentPrompt?.(role, task), limitOf(hooks), signal);
+          const addition = await within(() => hooks.augmentPrompt?.(role, task), limitOf(hooks), cancellation.signal);
           const text = typeof addition === 'string' ? addition.trim() : '';
           if (text !== '') additions.push(text);
         } catch (error) {

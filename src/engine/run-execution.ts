@@ -15,10 +15,10 @@ export function executePrepared(
   const { message, mode, options } = request;
   const job: RunJob = { settings, mode, message, history: request.earlier?.history ?? options.history };
   // a run that has to end before it began does not need a thread for it
-  const isOver = control.signal.aborted || control.isStopRequested();
+  const isOver = control.cancellation.isCancelled || control.isStopRequested();
   const place = deps.placements.enter(settings.run, isOver ? 'inline' : options.placement, chosen);
   prepared.onPlaced(place);
   return place.ref === undefined
-    ? executeRun(job, control, new OwnPorts(prepared, control.signal, inbox, deps))
+    ? executeRun(job, control, new OwnPorts(prepared, control.cancellation, inbox, deps))
     : executeInThread(prepared, place.ref, job, control, inbox, deps);
 }

@@ -3,6 +3,7 @@ import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OfferedTools, RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { Handoff, TaskInfo } from '../protocol/agent.ts';
+import type { Cancellation } from '../protocol/cancellation.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import type { RunId } from '../protocol/ids.ts';
 import type { Json } from '../protocol/json.ts';
@@ -49,17 +50,17 @@ export class OwnPorts implements RunPorts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly #run: PreparedRun;
-  readonly #signal: AbortSignal;
+  readonly #cancellation: Cancellation;
   readonly #inbox: RunInbox;
   readonly #deps: RunsDeps;
   #callTool: RunPorts['callTool'] | undefined;
 
-  /** @param signal ends the tool calls */
-  constructor(run: PreparedRun, signal: AbortSignal, inbox: RunInbox, deps: RunsDeps) {
+  /** @param cancellation ends the tool calls */
+  constructor(run: PreparedRun, cancellation: Cancellation, inbox: RunInbox, deps: RunsDeps) {
     this.logger = deps.logger;
     this.clock = deps.clock;
     this.#run = run;
-    this.#signal = signal;
+    this.#cancellation = cancellation;
     this.#inbox = inbox;
     this.#deps = deps;
   }
@@ -78,16 +79,16 @@ export class OwnPorts implements RunPorts {
   }
 
   callTool(call: ToolUseBlock): Promise<ToolAnswer> {
-    return (this.#callTool ??= createCallTool(this.#run, this.#signal, this.#deps))(call);
+    return (this.#callTool ??= createCallTool(this.#run, this.#cancellation, this.#deps))(call);
   }
 
   async augmentPrompt(role: string, task: TaskInfo): Promise<readonly string[]> {
-    const signal = this.#signal;
+    const cancellation = this.#cancellation;
     try {
-      return signal.aborted ? [] : await this.#deps.hooks.runAugmentPrompt(role, task, signal);
+      return cancellation.isCancelled ? [] : await this.#deps.hooks.runAugmentPrompt(role, task, cancellation);
     } catch (error) {
       // the run was cancelled while a hook was asked, which is no failure of the hook
-      if (signal.aborted) return [];
+      if (cancellation.isCancelled) return [];
       throw error;
     }
   }
@@ -112,7 +113,7 @@ export class OwnPorts implements RunPorts {
   }
 }
 
-function createCallTool(run: PreparedRun, signal: AbortSignal, deps: RunsDeps): RunPorts['callTool'] {
+function createCallTool(run: PreparedRun, cancellation: Cancellation, deps: RunsDeps): RunPorts['callTool'] {
   const { request, settings, limits } = run;
   const { spec, options } = request;
   const callTool = createToolDispatch(
@@ -131,7 +132,7 @@ function createCallTool(run: PreparedRun, signal: AbortSignal, deps: RunsDeps): 
       cancelGraceMs: limits.cancelGraceMs,
       rules: run.rules,
       approvals: run.approvals,
-      signal,
+      cancellation,
     },
     {
       hooks: deps.hooks,

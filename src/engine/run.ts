@@ -4,6 +4,7 @@ import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { RunSettings } from '../agent/ports.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import type { AgentOutcome, CancelMode, Handoff } from '../protocol/agent.ts';
+import type { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError } from '../protocol/error.ts';
 import { type CallId, parseCallId, type RunId } from '../protocol/ids.ts';
 import { type Message, userText } from '../protocol/message.ts';
@@ -302,12 +303,12 @@ const ignore = (): void => {};
 const outcomeOf = ({ outcome }: RunResult): AgentOutcome => outcome;
 
 class OwnControl implements OwnedControl {
-  readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
   readonly budget: Budget;
   readonly #actor: ActorControl;
 
   constructor(actor: ActorControl, budget: Budget) {
-    this.signal = actor.signal;
+    this.cancellation = actor.cancellation;
     this.budget = budget;
     this.#actor = actor;
   }
@@ -325,8 +326,7 @@ class OwnControl implements OwnedControl {
 async function waitForTurn(control: ActorControl, inbox: RunInbox, ticket: Ticket, turn: Promise<void>): Promise<void> {
   const cancelled = new Promise<false>((resolve) => {
     const onCancel = (): void => resolve(false);
-    if (control.signal.aborted) onCancel();
-    control.signal.addEventListener('abort', onCancel, { once: true });
+    control.cancellation.listen({ onCancelled: onCancel });
     inbox.listen({ cancel: onCancel });
   });
   const isTurn = await Promise.race([turn.then(() => true), cancelled]);

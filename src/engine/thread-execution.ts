@@ -2,10 +2,10 @@ import type { RunInbox } from '../actors/run-actor.ts';
 import type { ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentStop } from '../protocol/agent.ts';
+import { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError, isEngineError } from '../protocol/error.ts';
 import { addUsage, noUsage, type ToolUseBlock, type Usage, userText } from '../protocol/message.ts';
 import type { ProviderRef } from '../protocol/model.ts';
-import { childSignal } from '../protocol/signal.ts';
 import type { RunJob, RunPorts, RunResult } from '../workers/execute-run.ts';
 import { type OwnedControl, OwnPorts, type PreparedRun } from './run-ports.ts';
 import type { RunsDeps } from './run-request.ts';
@@ -21,11 +21,12 @@ export async function executeInThread(
 ): Promise<RunResult> {
   const { chosen, request } = prepared;
   const { budget } = control;
-  using calls = childSignal(control.signal);
+  const calls = new Cancellation();
+  control.cancellation.listen(calls);
   let offered = prepared.settings.tools;
   let tellTools = (): void => {};
   // why: before the answers of a step, so that the next one is offered what there is then
-  const ports = new WatchedPorts(new OwnPorts(prepared, calls.signal, inbox, deps), () => tellTools());
+  const ports = new WatchedPorts(new OwnPorts(prepared, calls, inbox, deps), () => tellTools());
   try {
     return await deps.runPool.execute({
       job,
@@ -58,9 +59,9 @@ export async function executeInThread(
     });
   } catch (error) {
     if (!isEngineError(error) || error.code !== 'worker_exited') throw error;
-    calls.abort(new EngineError('cancelled', error.message));
+    calls.cancel(new EngineError('cancelled', error.message));
     await ports.settled(); // their events come before the end of the run
-    const stop: AgentStop = control.signal.aborted
+    const stop: AgentStop = control.cancellation.isCancelled
       ? { reason: 'cancelled' }
       : { reason: 'error', kind: error.kind, message: error.message, code: 'worker_exited' };
     return endLostRun(prepared, stop, ports);

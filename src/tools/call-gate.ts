@@ -1,4 +1,5 @@
 import type { Hooks } from '../bus/hooks.ts';
+import type { Cancellation } from '../protocol/cancellation.ts';
 import { messageOf } from '../protocol/error.ts';
 import type { BeforeToolCall, HookDecision } from '../protocol/hook.ts';
 import type { RunId } from '../protocol/ids.ts';
@@ -13,7 +14,8 @@ export interface CallGateSettings {
   /** Default: no rules. */
   readonly rules?: RunRules | undefined;
   readonly approvals: Approvals;
-  readonly signal: AbortSignal;
+  /** Of the run. */
+  readonly cancellation: Cancellation;
 }
 
 /** What stands between a call and its tool: the refusal, or nothing when the call may go on. */
@@ -24,7 +26,7 @@ export type CallGate = (tool: Tool, asked: BeforeToolCall) => Promise<ToolOutput
  * nobody has to be waited for.
  */
 export function createCallGate(settings: CallGateSettings, hooks: Hooks): CallGate {
-  const { run, role, subtask, approvals, signal } = settings;
+  const { run, role, subtask, approvals, cancellation } = settings;
   const rules = settings.rules ?? createRunRules([], role);
 
   return (tool, asked) => {
@@ -42,7 +44,7 @@ export function createCallGate(settings: CallGateSettings, hooks: Hooks): CallGa
     verdict: RuleVerdict,
     decision: HookDecision,
   ): Promise<ToolOutput | undefined> | ToolOutput | undefined {
-    if (signal.aborted) return cancelledOutput(tool.name);
+    if (cancellation.isCancelled) return cancelledOutput(tool.name);
     if (decision.kind === 'abort') return blocked(tool.name, decision.hook, decision.reason);
     if (verdict.kind === 'ask') return ask(tool.name, asked, verdict.reason);
     if (decision.kind === 'ask') return ask(tool.name, asked, decision.reason);
@@ -56,12 +58,12 @@ export function createCallGate(settings: CallGateSettings, hooks: Hooks): CallGa
       const { input, context } = asked;
       const rule = rules.exactRule(asked);
       const request = { run, call: context.call, role, tool, input, reason, hash: hashCall(tool, input), rule };
-      const { approved, always, comment } = await approvals.ask(request, subtask, signal);
+      const { approved, always, comment } = await approvals.ask(request, subtask, cancellation.signal);
       if (!approved) return notApproved(tool, comment ?? 'refused');
       if (always !== undefined && always !== false) rules.grant(always === true ? rule : always);
       return undefined;
     } catch (error) {
-      if (signal.aborted) return cancelledOutput(tool); // the run ended while it waited
+      if (cancellation.isCancelled) return cancelledOutput(tool); // the run ended while it waited
       return notApproved(tool, `the question cannot be asked: ${messageOf(error)}`);
     }
   }

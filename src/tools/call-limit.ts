@@ -1,18 +1,19 @@
+import type { Cancellation, CancelListener } from '../protocol/cancellation.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
-import type { ToolContext } from '../protocol/tool.ts';
 
 /**
  * What ends the calls of one run early: the end of the run, or of a call's own time. One listener and one timer for all of
  * them, because thousands of calls are in flight at once and most end by themselves.
  */
-export class CallLimits {
-  readonly run: AbortSignal;
-  readonly #open = new Set<CallLimit>();
+export class CallLimits implements CancelListener {
+  readonly run: Cancellation;
+  readonly #open: CallLimit[] = [];
   #isFollowing = false;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
 
-  constructor(run: AbortSignal) {
+  /** @param run lives as long as these limits do: it is listened to from the first call that is followed */
+  constructor(run: Cancellation) {
     this.run = run;
   }
 
@@ -23,10 +24,12 @@ export class CallLimits {
 
   /** Tells a call of the end of the run, and of its own time. */
   follow(limit: CallLimit): void {
-    this.#open.add(limit);
+    if (limit.place >= 0) return;
+    limit.place = this.#open.length;
+    this.#open.push(limit);
     if (this.#isFollowing) return;
     this.#isFollowing = true;
-    this.run.addEventListener('abort', this, { once: true });
+    this.run.listen(this);
   }
 
   /** Looks at the clock again at `at`, if not before. */
@@ -38,23 +41,26 @@ export class CallLimits {
   }
 
   leave(limit: CallLimit): void {
-    if (!this.#open.delete(limit) || this.#open.size > 0) return;
-    this.#stopTimer();
-    this.run.removeEventListener('abort', this);
-    this.#isFollowing = false;
+    const { place } = limit;
+    if (place < 0) return;
+    limit.place = -1;
+    const last = this.#open.pop();
+    if (last !== undefined && last !== limit) {
+      this.#open[place] = last;
+      last.place = place;
+    }
+    if (this.#open.length === 0 && this.#timer !== undefined) this.#stopTimer();
   }
 
-  /** The abort of the run, as an event listener. */
-  handleEvent(): void {
+  onCancelled(): void {
     this.#stopTimer();
-    this.#isFollowing = false;
-    for (const limit of this.#open) limit.end();
+    for (const limit of this.#open.slice()) limit.end();
   }
 
   #onTime(): void {
     this.#stopTimer();
     const now = performance.now();
-    for (const limit of this.#open) {
+    for (const limit of this.#open.slice()) {
       if (limit.endsAt <= now) limit.timeOut();
       else this.watch(limit.endsAt);
     }
@@ -71,15 +77,18 @@ export class CallLimits {
 export class CallLimit implements Disposable {
   /** On the clock of `performance.now()`. */
   endsAt = Number.POSITIVE_INFINITY;
+  /** Where it is among the limits that are followed; -1 when it is not. */
+  place = -1;
   readonly #limits: CallLimits;
-  readonly #timeoutMs: number;
+  /** Its own time; 0 = none. */
+  readonly timeoutMs: number;
   #controller: AbortController | undefined;
   #timeout: DOMException | undefined;
-  #onAbort: (() => void) | undefined;
+  #listener: CancelListener | undefined;
 
   constructor(limits: CallLimits, timeoutMs: number) {
     this.#limits = limits;
-    this.#timeoutMs = timeoutMs;
+    this.timeoutMs = timeoutMs;
   }
 
   /** Aborts when the run is cancelled or the time is up. */
@@ -93,7 +102,7 @@ export class CallLimit implements Disposable {
   }
 
   get isAborted(): boolean {
-    return this.#timeout !== undefined || this.#limits.run.aborted;
+    return this.#timeout !== undefined || this.#limits.run.isCancelled;
   }
 
   get hasTimedOut(): boolean {
@@ -111,21 +120,21 @@ export class CallLimit implements Disposable {
 
   /** The time of the call runs from now on; a second start changes nothing. */
   startClock(): void {
-    if (this.#timeoutMs <= 0 || this.endsAt !== Number.POSITIVE_INFINITY || this.isAborted) return;
-    this.endsAt = performance.now() + this.#timeoutMs;
+    if (this.timeoutMs <= 0 || this.endsAt !== Number.POSITIVE_INFINITY || this.isAborted) return;
+    this.endsAt = performance.now() + this.timeoutMs;
     this.#limits.follow(this);
     this.#limits.watch(this.endsAt);
   }
 
-  /** Calls `listener` once, when the call is to end; at once when it already is. */
-  whenAborted(listener: () => void): void {
-    this.#onAbort = listener;
-    if (this.isAborted) listener();
+  /** Tells the listener once, when the call is to end; at once when it already is. */
+  listen(listener: CancelListener): void {
+    this.#listener = listener;
+    if (this.isAborted) listener.onCancelled(this.reason);
     else this.#limits.follow(this);
   }
 
   timeOut(): void {
-    this.#timeout = new DOMException(`timed out after ${this.#timeoutMs} ms`, 'AbortError');
+    this.#timeout = new DOMException(`timed out after ${this.timeoutMs} ms`, 'AbortError');
     this.end();
   }
 
@@ -133,34 +142,10 @@ export class CallLimit implements Disposable {
   end(): void {
     this.#limits.leave(this);
     this.#controller?.abort(this.reason);
-    this.#onAbort?.();
+    this.#listener?.onCancelled(this.reason);
   }
 
   [Symbol.dispose](): void {
     this.#limits.leave(this);
   }
 }
-
-/** Where a context keeps its limit. */
-export const limitOf = Symbol('limit');
-
-/** A context of a call before it has its signal. */
-export type LimitedContext = {
-  -readonly [Field in keyof ToolContext as Field extends 'signal' ? never : Field]: ToolContext[Field];
-} & {
-  readonly [limitOf]: CallLimit;
-};
-
-/** Gives a context its `signal`, made by its limit at first use. A copy of the context has the same signal. */
-export function withSignal(context: LimitedContext): ToolContext {
-  return Object.defineProperty(context, 'signal', signalProperty) as LimitedContext & Pick<ToolContext, 'signal'>;
-}
-
-// why: one accessor for all contexts, because V8 gives objects with accessors of their own a shape each
-const signalProperty: PropertyDescriptor & ThisType<LimitedContext> = {
-  enumerable: true,
-  configurable: true,
-  get() {
-    return this[limitOf].signal;
-  },
-};

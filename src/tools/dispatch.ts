@@ -1,7 +1,8 @@
 import type { BusEvent } from '../bus/events.ts';
 import type { Hooks } from '../bus/hooks.ts';
+import { signalSource, withLazySignal } from '../protocol/cancellation.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { isEngineError, messageOf } from '../protocol/error.ts';
+import { messageOf } from '../protocol/error.ts';
 import type { BeforeToolCall } from '../protocol/hook.ts';
 import type { CallId, NewId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -15,7 +16,8 @@ import {
   type ToolOutput,
 } from '../protocol/tool.ts';
 import { type CallGate, type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
-import { type CallLimit, CallLimits, type LimitedContext, limitOf, withSignal } from './call-limit.ts';
+import { CallEnd, isAbort, stoppedOutput } from './call-end.ts';
+import { type CallLimit, CallLimits } from './call-limit.ts';
 import { andThen, isThenable, type MaybePromise, soon } from './maybe-promise.ts';
 import {
   charactersOf,
@@ -105,7 +107,7 @@ class ToolDispatch {
     this.#settings = settings;
     this.#deps = deps;
     this.#gate = createCallGate(settings, deps.hooks);
-    this.#limits = new CallLimits(settings.signal);
+    this.#limits = new CallLimits(settings.cancellation);
   }
 
   call({ name: tool, input }: Pick<ToolUseBlock, 'name' | 'input'>): Promise<ToolAnswer> {
@@ -139,7 +141,7 @@ class ToolDispatch {
 
   #toContext(call: CallId, limit: CallLimit, tool: Tool): ToolContext {
     const settings = this.#settings;
-    const context: LimitedContext = {
+    const context: UnsignalledContext = {
       workspace_root: settings.workspaceRoot,
       permissions: settings.permissions,
       agent: settings.role,
@@ -147,12 +149,12 @@ class ToolDispatch {
       run: settings.run,
       graceMs: settings.cancelGraceMs,
       throwIfCancelled: () => limit.throwIfAborted(),
-      [limitOf]: limit,
+      [signalSource]: limit,
     };
     // why: not by spreading, which makes V8 give every context a shape of its own
     if (tool.runs_in === 'thread') context.onStarted = () => limit.startClock();
     if (settings.taskId !== undefined) context.task_id = settings.taskId;
-    return withSignal(context);
+    return withLazySignal(context);
   }
 
   #execute(tool: Tool, call: AdmittedCall): MaybePromise<ToolAnswer> {
@@ -205,37 +207,25 @@ class ToolDispatch {
 
   /** Waits for a call within its time; a call that ignores the end of it is abandoned after the grace. */
   #settle(tool: Tool, call: AdmittedCall, running: PromiseLike<unknown>): Promise<ToolAnswer> {
-    const { limit } = call;
+    // A call for a worker thread may wait for one first; that time is not its own (reliability WK11).
+    if (tool.runs_in !== 'thread') call.limit.startClock();
     return new Promise((resolve, reject) => {
-      let graceTimer: NodeJS.Timeout | undefined;
-      let isOver = false;
-      const stopped = (): ToolOutput =>
-        limit.hasTimedOut
-          ? timedOut(tool.name, tool.timeout_ms ?? this.#settings.toolTimeoutMs)
-          : cancelledOutput(tool.name);
-      const finish = (output: ToolOutput): void => {
-        if (isOver) return;
-        isOver = true;
-        clearTimeout(graceTimer);
+      const end = new CallEnd(this.#settings.cancelGraceMs, (output) => {
         try {
-          resolve(this.#returnTo(call, output));
+          resolve(this.#returnTo(call, output ?? stoppedOutput(tool.name, call.limit)));
         } catch (error) {
           reject(error as Error);
         }
-      };
-      // A call for a worker thread may wait for one first; that time is not its own (reliability WK11).
-      if (tool.runs_in !== 'thread') limit.startClock();
-      limit.whenAborted(() => {
-        graceTimer = setTimeout(() => finish(stopped()), this.#settings.cancelGraceMs);
       });
+      call.limit.listen(end);
       running.then(
         (value) => {
           this.#watchOf(tool)?.end(call.asked);
-          finish(toChecked(tool.name, value));
+          end.settle(toChecked(tool.name, value));
         },
         (error: unknown) => {
           this.#watchOf(tool)?.end(call.asked);
-          finish(isAbort(error, limit) ? stopped() : toFailure(tool.name, error));
+          end.settle(isAbort(error, call.limit) ? undefined : toFailure(tool.name, error));
         },
       );
     });
@@ -320,13 +310,10 @@ class ToolDispatch {
   }
 }
 
-/** Whether a call failed because it was told to end. */
-function isAbort(error: unknown, limit: CallLimit): boolean {
-  if (!limit.isAborted) return false;
-  if (error === limit.reason) return true;
-  if (isEngineError(error)) return error.kind === 'cancelled';
-  return error instanceof Error && error.name === 'AbortError';
-}
+/** A context of a call before it has its signal. */
+type UnsignalledContext = {
+  -readonly [Field in keyof ToolContext as Field extends 'signal' ? never : Field]: ToolContext[Field];
+} & { readonly [signalSource]: CallLimit };
 
 function toThrown({ tool, limit }: AdmittedCall, error: unknown): ToolOutput {
   return isAbort(error, limit) ? cancelledOutput(tool) : toFailure(tool, error);
@@ -338,8 +325,4 @@ function toChecked(tool: string, value: unknown): ToolOutput {
   } catch (error) {
     return errorOutput(`Tool \`${tool}\` crashed: ${messageOf(error)}`);
   }
-}
-
-function timedOut(tool: string, timeoutMs: number): ToolOutput {
-  return errorOutput(`Tool \`${tool}\` timed out after ${timeoutMs} ms and was stopped.`, { timed_out: true });
 }

@@ -141,14 +141,15 @@ class Sessions implements AgentPorts {
    * what it cost is lost when its answer is not read (docs/adr/0020).
    */
   async repair(request: CompletionRequest): Promise<CompletionResponse> {
-    const { signal, budget } = this.#control;
-    if (signal.aborted || this.#control.isStopRequested()) throw cancelled();
+    const { cancellation, budget } = this.#control;
+    if (cancellation.isCancelled || this.#control.isStopRequested()) throw cancelled();
     try {
+      const { signal } = cancellation;
       const response = await untilAborted(this.#ports.completeAux({ ...request, signal }), signal);
       budget.add(response.usage);
       return response;
     } catch (error) {
-      throw signal.aborted ? cancelled() : error;
+      throw cancellation.isCancelled ? cancelled() : error;
     }
   }
 

@@ -83,7 +83,8 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
   });
   port.on('close', () => end());
   expose(toPort(), toEndpoint(port));
-  control.signal.addEventListener('abort', onAbort, { once: true });
+  const cancelListener = { onCancelled: onCancel };
+  control.cancellation.listen(cancelListener);
   run.onControl(send);
   const offExceeded = run.budget.onExceeded((stop) => send({ control: 'spent', stop }));
 
@@ -91,7 +92,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
     port.postMessage(message);
   }
 
-  function onAbort(): void {
+  function onCancel(): void {
     heardCancel = false;
     send({ control: 'cancel', mode: 'hard' });
     onCancelled();
@@ -150,7 +151,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
           return lastCheck.ok ? { ok: true, value: undefined } : lastCheck;
         }),
       async observeRequest(request) {
-        await run.provider.onRequest?.({ ...request, signal: control.signal });
+        await run.provider.onRequest?.({ ...request, signal: control.cancellation.signal });
       },
     };
   }
@@ -163,7 +164,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
       budget: run.budget.remaining(),
       price: run.price,
       observesRequests: provider.onRequest !== undefined,
-      cancelled: control.signal.aborted ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
+      cancelled: control.cancellation.isCancelled ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
       signedThinking: collectSignedThinking(provider, run.job.history ?? []),
       read,
       port: transfer,
@@ -177,7 +178,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
       return result.error === undefined && lastCheck?.ok === true ? { ...result, value: lastCheck.value } : result;
     },
     close() {
-      control.signal.removeEventListener('abort', onAbort);
+      control.cancellation.unlisten(cancelListener);
       offExceeded();
       port.close();
     },

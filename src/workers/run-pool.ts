@@ -113,18 +113,20 @@ export function createRunPool(options: RunPoolOptions): RunPool {
       taken += 1;
       return;
     }
-    const { signal } = run.control;
+    const { cancellation } = run.control;
     await new Promise<void>((resolve) => {
       const start = (): void => {
-        signal.removeEventListener('abort', onAbort);
+        cancellation.unlisten(listener);
         taken += 1;
         resolve();
       };
-      const onAbort = (): void => {
-        if (waiting.remove(run.tenant, start)) start();
+      const listener = {
+        onCancelled(): void {
+          if (waiting.remove(run.tenant, start)) start();
+        },
       };
       waiting.push(run.tenant, start);
-      signal.addEventListener('abort', onAbort, { once: true });
+      cancellation.listen(listener);
     });
   }
 

@@ -2,6 +2,7 @@ import { releaseProxy, type Remote, wrap } from 'comlink';
 import { threadId } from 'node:worker_threads';
 import { type BudgetStop, createBudget } from '../agent/budget.ts';
 import type { OfferedTools, RunControl } from '../agent/ports.ts';
+import { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
 import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import { systemClock } from '../protocol/signal.ts';
@@ -58,7 +59,7 @@ interface Inbox {
 }
 
 function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
-  const cancel = new AbortController();
+  const cancellation = new Cancellation();
   const steering: string[] = [];
   let offered: OfferedTools | undefined;
   const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
@@ -82,7 +83,7 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       case 'cancel':
         isStopRequested = true;
         if (message.mode !== 'hard') return;
-        cancel.abort(new EngineError('cancelled', 'the run was cancelled'));
+        cancellation.cancel(new EngineError('cancelled', 'the run was cancelled'));
         reports.acknowledge();
     }
   }
@@ -90,7 +91,7 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
   if (thread.cancelled !== undefined) receive({ control: 'cancel', mode: thread.cancelled });
   return {
     control: {
-      signal: cancel.signal,
+      cancellation,
       isStopRequested: () => isStopRequested,
       cause: () => undefined,
       budget: {

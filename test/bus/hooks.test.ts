@@ -90,6 +90,6 @@ test('a failing after_tool is ignored, a failing augment_prompt rejects with kin
   await hooks.runAfterTool(callOf('t'), { content: 'out', is_error: false });
 
   expect(seen).toEqual(['out']);
-  const augmenting = hooks.runAugmentPrompt('coder', { title: '', description: '' }, new AbortController().signal);
+  const augmenting = hooks.runAugmentPrompt('coder', { title: '', description: '' }, new AbortController());
   await expect(augmenting).rejects.toMatchObject({ kind: 'plugin' });
 });

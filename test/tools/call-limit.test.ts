@@ -1,21 +1,21 @@
-import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
+import { Cancellation, signalSource, withLazySignal } from '../../src/protocol/cancellation.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { createHooks } from '../../src/bus/hooks.ts';
 import { createRandomIds, type CallId, type RunId } from '../../src/protocol/ids.ts';
 import { systemClock } from '../../src/protocol/signal.ts';
 import { defaultPermissions, type Tool, type ToolContext } from '../../src/protocol/tool.ts';
 import { createApprovals } from '../../src/tools/approvals.ts';
-import { type CallLimit, CallLimits, limitOf, withSignal } from '../../src/tools/call-limit.ts';
+import { type CallLimit, CallLimits } from '../../src/tools/call-limit.ts';
 import { createToolDispatch } from '../../src/tools/dispatch.ts';
 
 function contextOf(limit: CallLimit): ToolContext {
-  return withSignal({
+  return withLazySignal({
     workspace_root: '/w',
     permissions: defaultPermissions,
     agent: 'a',
     call: '0123456789ab' as CallId,
-    [limitOf]: limit,
+    [signalSource]: limit,
   });
 }
 
@@ -23,53 +23,58 @@ function countTimers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
 }
 
-test('a call that nobody limits leaves no listener on its run and none stays behind', () => {
-  const run = new AbortController();
-  const untouched = new CallLimits(run.signal).open(0);
-  contextOf(untouched);
-  const looked = new CallLimits(run.signal).open(0);
+test('a call that has ended hears nothing of the end of its run, the others do', () => {
+  const run = new Cancellation();
+  const limits = new CallLimits(run);
+  const told: number[] = [];
+  const calls = [0, 1, 2, 3].map((number) => {
+    const limit = limits.open(0);
+    limit.listen({ onCancelled: () => void told.push(number) });
+    return limit;
+  });
 
-  void contextOf(looked).signal;
+  calls[1]?.[Symbol.dispose]();
+  calls[3]?.[Symbol.dispose]();
+  run.cancel(new Error('enough'));
+  run.cancel(new Error('again'));
 
-  expect(getEventListeners(run.signal, 'abort')).toHaveLength(1);
-  looked[Symbol.dispose]();
-  expect(getEventListeners(run.signal, 'abort')).toHaveLength(0);
+  expect(new Set(told)).toEqual(new Set([0, 2]));
+  expect(calls[0]?.signal.reason).toMatchObject({ message: 'enough' });
 });
 
 test('the signal is one, in copies of the context too, and aborts with the reason of the run', () => {
-  const run = new AbortController();
-  const context = contextOf(new CallLimits(run.signal).open(0));
+  const run = new Cancellation();
+  const context = contextOf(new CallLimits(run).open(0));
   const copy = { ...context };
   const reason = new Error('enough');
 
-  run.abort(reason);
+  run.cancel(reason);
 
   expect(copy.signal).toBe(context.signal);
   expect(copy.signal.reason).toBe(reason);
 });
 
 test('a signal that is looked at after the end has aborted', () => {
-  const run = new AbortController();
-  const limit = new CallLimits(run.signal).open(0);
+  const run = new Cancellation();
+  const limit = new CallLimits(run).open(0);
 
-  run.abort(new Error('enough'));
+  run.cancel(new Error('enough'));
 
-  expect(limit.signal.reason).toBe(run.signal.reason);
+  expect(limit.signal.reason).toBe(run.reason);
   expect(() => limit.throwIfAborted()).toThrow('enough');
 });
 
 test('the time of a call counts from the start of its clock and ends this call only', async () => {
-  const run = new AbortController();
-  const limit = new CallLimits(run.signal).open(5);
-  const ended = new Promise<void>((resolve) => limit.whenAborted(resolve));
+  const run = new Cancellation();
+  const limit = new CallLimits(run).open(5);
+  const ended = new Promise<void>((resolve) => limit.listen({ onCancelled: () => resolve() }));
 
   limit.startClock();
   await ended;
 
   expect(limit.hasTimedOut).toBe(true);
   expect(limit.signal.reason).toMatchObject({ name: 'AbortError', message: 'timed out after 5 ms' });
-  expect(run.signal.aborted).toBe(false);
-  expect(getEventListeners(run.signal, 'abort')).toHaveLength(0);
+  expect(run.isCancelled).toBe(false);
 });
 
 test('a call that waits for a worker thread has its time from the moment it begins', async () => {
@@ -88,7 +93,7 @@ test('a call that waits for a worker thread has its time from the moment it begi
       });
     },
   };
-  const run = new AbortController();
+  const run = new Cancellation();
   const callTool = createToolDispatch(
     {
       run: 'r' as RunId,
@@ -101,7 +106,7 @@ test('a call that waits for a worker thread has its time from the moment it begi
       toolTimeoutMs: 0,
       cancelGraceMs: 1_000,
       approvals: createApprovals({ approver: undefined, publish: () => {} }),
-      signal: run.signal,
+      cancellation: run,
     },
     {
       hooks: createHooks({ logger: silentLogger }),

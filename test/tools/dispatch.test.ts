@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createHooks, type Hooks } from '../../src/bus/hooks.ts';
 import type { BusEvent } from '../../src/bus/events.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
+import { Cancellation } from '../../src/protocol/cancellation.ts';
 import { EngineError } from '../../src/protocol/error.ts';
 import { createRandomIds, type RunId } from '../../src/protocol/ids.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
@@ -37,9 +37,7 @@ function openStage(tools: readonly Tool[], options: StageOptions = {}): Stage {
   const events: BusEvent[] = [];
   const publish = (event: BusEvent): void => void events.push(structuredClone(event));
   const hooks = createHooks({ logger: silentLogger });
-  const cancel = new AbortController();
-  // as the actor of a run does
-  setMaxListeners(0, cancel.signal);
+  const cancellation = new Cancellation();
   const approvals = createApprovals({ approver, timeoutMs: approvalTimeoutMs, publish });
   const call = createToolDispatch(
     {
@@ -54,7 +52,7 @@ function openStage(tools: readonly Tool[], options: StageOptions = {}): Stage {
       cancelGraceMs: 20,
       approvals,
       rules: createRunRules([parseRules(ruleSet ?? {}, 'test')], 'worker'),
-      signal: cancel.signal,
+      cancellation,
       ...settings,
     },
     { hooks, clock: systemClock, newId: createRandomIds(), logger: silentLogger, publish },
@@ -64,7 +62,7 @@ function openStage(tools: readonly Tool[], options: StageOptions = {}): Stage {
     events,
     hooks,
     approvals,
-    abort: () => cancel.abort(new EngineError('cancelled', 'the run was cancelled')),
+    abort: () => cancellation.cancel(new EngineError('cancelled', 'the run was cancelled')),
   };
 }
 
