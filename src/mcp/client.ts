@@ -1,6 +1,6 @@
 import type { Client, McpSubscription, PriorDiscovery, Progress } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import type { EngineError } from '../protocol/error.ts';
+import { type EngineError, isEngineError } from '../protocol/error.ts';
 import { isJsonObject, type Json, type JsonObject, ownValue } from '../protocol/json.ts';
 import {
   type McpCallResult,
@@ -13,6 +13,7 @@ import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolProgress } from '../protocol/tool.ts';
 import { type CallTimerOptions, createCallTimer } from './call-timer.ts';
 import { clientCapabilities, type ClientIdentity, handoverKeys, serverInfoKey } from './envelope.ts';
+import { connectError, handshakeError } from './errors.ts';
 import { type InputPolicy, maxInputRounds } from './input-policy.ts';
 import { checkOutput } from './output-check.ts';
 import { toRequestError } from './sdk-errors.ts';
@@ -96,9 +97,18 @@ export async function connectClient(options: ClientOptions): Promise<McpClient> 
       timeout: maxTimerMs,
     });
   } catch (error) {
-    throw toRequestError(error, { ...options, method: 'initialize' });
+    throw toHandshakeFailure(toRequestError(error, { ...options, method: 'initialize' }));
   }
   return adapt(sdk, options);
+}
+
+/** What a failed `initialize` says about the connect (mcp-host section 15). */
+function toHandshakeFailure(error: unknown): unknown {
+  if (!isEngineError(error)) return error;
+  if (error.code === 'result_invalid') return handshakeError('the answer is malformed');
+  if (error.code !== 'remote') return error;
+  const text = 'the server refused the handshake. The program ended or refused before speaking MCP.';
+  return connectError('connect_failed', text, { cause: error });
 }
 
 /** The part of a discover result the SDK needs, in the form it insists on. */

@@ -26,6 +26,10 @@ export function listError(code: ErrorCode, text: string, options: Omit<EngineErr
   );
 }
 
+export function handshakeError(reason: string): EngineError {
+  return listError('handshake_invalid', `invalid handshake: ${reason}`);
+}
+
 export function callTimeout(ms: number, cause?: unknown): EngineError {
   return mcpError('call_timeout', `The tool did not finish within ${toSeconds(ms)} s; outcome unknown.`, { cause });
 }

@@ -62,7 +62,13 @@ async function openLink(start: ConnectStart, kind: 'http' | 'sse'): Promise<Link
   const end = createEnd();
   const closedError = (): EngineError => mcpError('closed', 'connection ended');
   const options = {
-    fetch: createServerFetch({ url, headers: record.headers, fetch: deps.fetch, onStatus: forgetSession }),
+    fetch: createServerFetch({
+      url,
+      headers: record.headers,
+      fetch: deps.fetch,
+      onStatus: forgetSession,
+      answersElsewhere: kind === 'sse',
+    }),
     requestInit: { redirect: 'manual' },
   } as const;
   const inner: Transport =

@@ -6,7 +6,9 @@ export function toHttpFailure(error: unknown): EngineError | undefined {
   if (isEngineError(error)) return error;
   const known = readHttpError(error);
   if (known === undefined) return undefined;
+  if (known.kind === 'malformed') return undefined;
   if (known.kind === 'unreachable') {
+    if (known.code.startsWith('HPE_')) return connectError('http_error', 'the answer is not HTTP.', { cause: error });
     if (known.code === 'UND_ERR_CONNECT_TIMEOUT')
       return connectError('connect_timeout', 'no answer within 10 s.', { cause: error });
     const text =
@@ -43,7 +45,9 @@ export type HttpFailure =
       readonly contentType: string | undefined;
       readonly body: string | undefined;
     }
-  | { readonly kind: 'unreachable'; readonly code: string };
+  | { readonly kind: 'unreachable'; readonly code: string }
+  /** A body that is no JSON, or no message of the protocol. */
+  | { readonly kind: 'malformed' };
 
 /** Reads the errors of the SDK's transports and of `fetch`, by their members. */
 export function readHttpError(error: unknown): HttpFailure | undefined {
@@ -68,6 +72,8 @@ export function readHttpError(error: unknown): HttpFailure | undefined {
       ? { kind: 'status', status, contentType: undefined, body: undefined }
       : { kind: 'unreachable', code: '' };
   }
+  // why: the second is what the SDK's schemas throw; their class is not exported
+  if (error instanceof SyntaxError || fields['name'] === 'ZodError') return { kind: 'malformed' };
   if (error instanceof TypeError) return { kind: 'unreachable', code: causeCode(error) };
   return undefined;
 }

@@ -1,4 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
+import { parseMessage } from '../protocol/jsonrpc.ts';
 import { httpError } from './http-failure.ts';
 import { mcpError } from './errors.ts';
 import { readRetryAfter } from './retry-after.ts';
@@ -14,6 +15,8 @@ export interface ServerFetchOptions {
   /** Told every status that is no success. */
   readonly onStatus?: (status: number) => void;
   readonly maxBytes?: number;
+  /** Answers come over another stream, not in the exchange of their request: the deprecated transport. */
+  readonly answersElsewhere?: boolean;
 }
 
 /**
@@ -37,8 +40,21 @@ export function createServerFetch(options: ServerFetchOptions): FetchLike {
         throw failure;
       }
     }
+    // why: the SDK would wait for an answer that can no longer come
+    if (isWithoutBody(response) && options.answersElsewhere !== true && isRequest(init?.body)) {
+      throw mcpError('closed', 'connection ended before the result');
+    }
     return limitBody(response, limit);
   };
+}
+
+function isWithoutBody({ status }: Response): boolean {
+  return status === 202 || status === 204;
+}
+
+/** Whether the message that was sent wants an answer: a notice and an answer of ours do not. */
+function isRequest(body: unknown): boolean {
+  return typeof body === 'string' && parseMessage(body).kind === 'request';
 }
 
 function toFailure(response: Response, method: string): Error | undefined {

@@ -2,7 +2,7 @@ import type { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type Json, type JsonObject, ownValue } from '../protocol/json.ts';
 import { type McpEra, mcpLegacyVersions, type McpTransportKind } from '../protocol/mcp.ts';
 import { handoverKeys } from './envelope.ts';
-import { invalidResult, listError } from './errors.ts';
+import { handshakeError, invalidResult, listError } from './errors.ts';
 import { normaliseResult, readTools, type ToolRules } from './normalise.ts';
 import { showVersions } from './probe.ts';
 import { readCallResult } from './results.ts';
@@ -21,7 +21,7 @@ const mayAsk: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resou
  * this method.
  */
 export function judgeResult(method: string, raw: unknown, era: McpEra, transport: McpTransportKind): JudgedResult {
-  if (!isJsonObject(raw)) return fault(method === 'initialize' ? badHandshake('no object') : invalidResult(method));
+  if (!isJsonObject(raw)) return fault(method === 'initialize' ? handshakeError('no object') : invalidResult(method));
   if (method === 'initialize') return judgeHandshake(raw);
   const result = withoutHandover(normaliseResult(method, raw, era));
   const type = era === 'modern' ? ownValue(result, 'resultType') : 'complete';
@@ -60,11 +60,11 @@ function judgeToolPage(result: JsonObject, rules: ToolRules): JudgedResult {
 
 function judgeHandshake(result: JsonObject): JudgedResult {
   const version = ownValue(result, 'protocolVersion');
-  if (typeof version !== 'string') return fault(badHandshake('no protocol version'));
+  if (typeof version !== 'string') return fault(handshakeError('no protocol version'));
   if (!mcpLegacyVersions.includes(version))
-    return fault(badHandshake(`the server chose version ${showVersions([version])}`));
+    return fault(handshakeError(`the server chose version ${showVersions([version])}`));
   const server = ownValue(result, 'serverInfo');
-  if (!isJsonObject(ownValue(result, 'capabilities'))) return fault(badHandshake('no capabilities'));
+  if (!isJsonObject(ownValue(result, 'capabilities'))) return fault(handshakeError('no capabilities'));
   const name = isJsonObject(server) ? ownValue(server, 'name') : undefined;
   const serverVersion = isJsonObject(server) ? ownValue(server, 'version') : undefined;
   const { _meta, instructions, ...rest } = result;
@@ -79,10 +79,6 @@ function judgeHandshake(result: JsonObject): JudgedResult {
       },
     },
   };
-}
-
-function badHandshake(reason: string): EngineError {
-  return listError('handshake_invalid', `invalid handshake: ${reason}`);
 }
 
 function withoutHandover(result: JsonObject): JsonObject {

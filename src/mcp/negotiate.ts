@@ -72,6 +72,7 @@ async function probe(options: NegotiateOptions): Promise<ProbeOutcome> {
 /** An HTTP answer without a message for us: an older server may answer the request in the body of its refusal. */
 function httpOutcome(error: unknown): ProbeOutcome {
   const failure = readHttpError(error);
+  if (failure?.kind === 'malformed') return { kind: 'malformed' };
   if (failure?.kind !== 'status') throw toHttpFailure(error) ?? error;
   // why: the error says when to come back, the verdict would not
   if (isEngineError(error) && (failure.status >= 500 || failure.status === 429)) throw error;

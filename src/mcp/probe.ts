@@ -73,6 +73,7 @@ const legacyAnswer: ProbeVerdict = { kind: 'legacy', restart: false, cause: 'ans
 
 function classifyDiscover(result: unknown): ProbeVerdict {
   if (!isJsonObject(result) || !isJsonObject(ownValue(result, 'capabilities'))) return legacyAnswer;
+  if ((ownValue(result, 'resultType') ?? 'complete') !== 'complete') return legacyAnswer;
   const offered = readVersions(ownValue(result, 'supportedVersions'));
   if (offered === undefined) return legacyAnswer;
   if (offered.includes(mcpModernVersion)) return { kind: 'modern', discover: result };

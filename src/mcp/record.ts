@@ -55,7 +55,7 @@ const schema = z.looseObject({
   timeouts: z
     .strictObject(
       {
-        probe_ms: duration.max(120_000, { error: 'must be at most 120000' }).optional(),
+        probe_ms: duration.optional(),
         start_ms: duration.optional(),
         list_ms: duration.optional(),
         call_ms: duration.optional(),

@@ -50,6 +50,8 @@ const exitGraceMs = 2_000;
 const termGraceMs = 2_000;
 /** How long answers may still arrive after the exit before everything pending fails, in milliseconds (FR8: within 100). */
 const lastAnswersMs = 60;
+/** How long a process may live on after it closed its output, in milliseconds: one that ends closes it too. */
+const lastBreathMs = 500;
 /** Unsent bytes, and the age of the oldest unsent write, at which a peer that stopped reading is given up (PL6). */
 const maxQueuedBytes = 64 * 1024 * 1024;
 const stallMs = 60_000;
@@ -110,7 +112,10 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
     onFailure: () => giveUp(mcpError('closed', 'connection ended: the server stopped reading')),
   });
   child.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
-  child.stdout.on('end', () => reader.end());
+  child.stdout.on('end', () => {
+    reader.end();
+    void endMute();
+  });
   // why: a read error is the end of the output; the exit tells the rest
   child.stdout.on('error', () => {});
 
@@ -150,6 +155,13 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
   function receiveTooLong(head: string): void {
     noise.add(head, Buffer.byteLength(head));
     options.onOversized?.(idIn(head));
+  }
+
+  /** A server that closed its output can answer nothing any more, also when its process goes on. */
+  async function endMute(): Promise<void> {
+    await settlesWithin(child.exited, lastBreathMs);
+    if (child.exit === undefined && !isStopping)
+      giveUp(mcpError('closed', 'connection ended: the server closed its output'));
   }
 
   function giveUp(error: EngineError): void {

@@ -165,3 +165,32 @@ export function legacyHttp(
     }
   };
 }
+
+/** A server of the deprecated transport only: answers come over the one event stream, which `end` breaks. */
+export function sseHttp(): { readonly answer: HttpAnswer; end(): void } {
+  let events: ServerResponse | undefined;
+  const bodies: Record<string, JsonObject> = {
+    initialize: {
+      protocolVersion: '2024-11-05',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'old', version: '1' },
+    },
+    'tools/list': { tools },
+    'tools/call': { content: [{ type: 'text', text: 'over sse' }] },
+  };
+  const answer: HttpAnswer = (request, response) => {
+    if (request.verb === 'GET') {
+      events = response;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('event: endpoint\ndata: /messages?session=1\n\n');
+      return;
+    }
+    if (!request.path.startsWith('/messages')) return page(response, 404);
+    response.writeHead(202).end('Accepted');
+    const body = bodies[request.rpc];
+    const isSilent = request.rpc === 'tools/call' && JSON.stringify(request.message).includes('silent');
+    if (body !== undefined && !isSilent)
+      events?.write(`event: message\ndata: ${JSON.stringify(result(request, body))}\n\n`);
+  };
+  return { answer, end: () => events?.destroy() };
+}

@@ -1,5 +1,3 @@
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { openMcpConnection } from '../../src/mcp/connect.ts';
@@ -15,16 +13,13 @@ import {
   page,
   result,
   rpcError,
+  sseHttp,
   startHttp,
   stream,
 } from './http-server.ts';
 import { connect, connectDeps, failureOf, textOf } from './support.ts';
 
 const web = (url: string, more: JsonObject = {}) => ({ name: 'web', url, ...more });
-
-async function refuse(url: string, more: JsonObject = {}) {
-  return await failureOf(openMcpConnection(requireServerRecord(web(url, more)), connectDeps()));
-}
 
 function onDiscover(answer: (request: HttpRequest, response: ServerResponse) => void): HttpAnswer {
   return legacyHttp((request, response) => {
@@ -64,83 +59,6 @@ describe('verdicts over HTTP (mcp-host 4.2, MP2)', () => {
     ]);
   });
 
-  test.each([200, 400])('-32022 with another list inside HTTP %d is a mismatch naming it', async (status) => {
-    const server = await startHttp(
-      onDiscover((request, response) =>
-        json(response, rpcError(request, -32_022, { supported: ['2027-01-01'] }), status),
-      ),
-    );
-
-    expect(await refuse(server.url)).toMatchObject({
-      code: 'version_mismatch',
-      message: 'Connect failed: the server speaks only 2027-01-01; this client speaks 2026-07-28.',
-    });
-    expect(server.rpcs()).toEqual(['server/discover']);
-  });
-
-  test.each<[string, (request: HttpRequest, response: ServerResponse) => void]>([
-    ['-32601 with 200', (request, response) => json(response, rpcError(request, -32_601))],
-    ['-32601 with 404', (request, response) => json(response, rpcError(request, -32_601), 404)],
-    [
-      'an error without an id with 400',
-      (_, response) =>
-        json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no session' } }, 400),
-    ],
-    ['404 with a page', (_, response) => page(response, 404)],
-    ['an odd result', (request, response) => json(response, result(request, { odd: true }))],
-    ['a redirect', (_, response) => page(response, 307, { location: '/elsewhere' })],
-    ['a result in an event stream', (request, response) => stream(response, [rpcError(request, -32_601)])],
-  ])('%s: legacy, and the redirect is not followed', async (_, answer) => {
-    const server = await startHttp(onDiscover(answer));
-
-    const connection = await connect(web(server.url));
-
-    expect(connection).toMatchObject({ era: 'legacy', protocol_version: '2025-11-25', transport: 'http' });
-    expect(textOf((await connection.callTool('work', {})).content)).toBe('done');
-    expect(server.requests.map((request) => request.path)).not.toContain('/elsewhere');
-  });
-
-  test('silence is an outage, not an old server', async () => {
-    const server = await startHttp(onDiscover(() => {}));
-
-    expect(await refuse(server.url, { timeouts: { probe_ms: 200 } })).toMatchObject({
-      code: 'connect_timeout',
-      message: 'Connect failed: no answer within 0.2 s.',
-    });
-    expect(server.rpcs()).toEqual(['server/discover']);
-  });
-
-  test('a connection that breaks is a failure', async () => {
-    const server = await startHttp(onDiscover((_, response) => response.socket?.destroy()));
-
-    expect((await refuse(server.url)).code).toBe('connect_failed');
-    expect(server.rpcs()).not.toContain('initialize');
-  });
-
-  test('nobody listening is named', async () => {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address() as AddressInfo;
-    await new Promise<void>((resolve) => probe.close(() => resolve()));
-
-    expect(await refuse(`http://127.0.0.1:${port}/mcp`)).toMatchObject({
-      code: 'connect_failed',
-      message: 'Connect failed: Connection refused. The program ended or refused before speaking MCP.',
-    });
-  });
-
-  test.each([
-    [401, 'needs_auth', 'Authorization needed: use Connect via OAuth.'],
-    [403, 'auth_forbidden', 'The server refused this account.'],
-    [500, 'http_error', 'Connect failed: HTTP 500 (text/html).'],
-    [200, 'http_error', 'Connect failed: HTTP 200 (text/html).'],
-  ])('HTTP %d is never legacy', async (status, code, message) => {
-    const server = await startHttp(onDiscover((_, response) => page(response, status)));
-
-    expect(await refuse(server.url)).toMatchObject({ code, message });
-    expect(server.rpcs()).toEqual(['server/discover']);
-  });
-
   test.each([
     ['7', 7_000],
     ['-1', undefined],
@@ -155,72 +73,11 @@ describe('verdicts over HTTP (mcp-host 4.2, MP2)', () => {
 
     expect(error).toMatchObject({ code: 'http_error', retryAfterMs });
   });
-
-  test.each([404, 405, 400])(
-    '%d also on initialize: the deprecated transport is tried, and its failure hides nothing',
-    async (status) => {
-      const server = await startHttp((_, response) => page(response, status));
-
-      expect(await refuse(server.url)).toMatchObject({ code: 'http_error', data: { status } });
-      expect(server.requests.map(({ verb, rpc }) => `${verb} ${rpc}`)).toEqual([
-        'POST server/discover',
-        'POST initialize',
-        'GET ',
-      ]);
-    },
-  );
-
-  test.each([{ type: 'http' }, { protocol: 'modern' }])('%j rules the deprecated transport out', async (more) => {
-    const server = await startHttp((_, response) => page(response, 404));
-
-    await refuse(server.url, more);
-
-    expect(server.requests.some((request) => request.verb === 'GET')).toBe(false);
-  });
 });
 
 describe('the deprecated HTTP+SSE transport', () => {
-  function sseServer(): { answer: HttpAnswer; end(): void } {
-    let events: ServerResponse | undefined;
-    const answer: HttpAnswer = (request, response) => {
-      if (request.verb === 'GET') {
-        events = response;
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        response.write('event: endpoint\ndata: /messages?session=1\n\n');
-        return;
-      }
-      if (!request.path.startsWith('/messages')) return page(response, 404);
-      response.writeHead(202).end('Accepted');
-      const bodies: Record<string, JsonObject> = {
-        initialize: {
-          protocolVersion: '2024-11-05',
-          capabilities: { tools: {} },
-          serverInfo: { name: 'old', version: '1' },
-        },
-        'tools/list': { tools: [{ name: 'work', inputSchema: { type: 'object' } }] },
-        'tools/call': { content: [{ type: 'text', text: 'over sse' }] },
-      };
-      const body = bodies[request.rpc];
-      const isSilent = request.rpc === 'tools/call' && JSON.stringify(request.message).includes('silent');
-      if (body !== undefined && !isSilent)
-        events?.write(`event: message\ndata: ${JSON.stringify(result(request, body))}\n\n`);
-    };
-    return { answer, end: () => events?.destroy() };
-  }
-
-  test.each([{}, { type: 'sse' }])('is found with %j', async (more) => {
-    const server = await startHttp(sseServer().answer);
-
-    const connection = await connect(web(server.url, more));
-
-    expect(connection).toMatchObject({ era: 'legacy', transport: 'sse', protocol_version: '2024-11-05' });
-    expect((await connection.listTools()).tools).toHaveLength(1);
-    expect(textOf((await connection.callTool('work', {})).content)).toBe('over sse');
-    expect(server.rpcs().includes('server/discover')).toBe(more.type !== 'sse');
-  });
-
   test('when its stream breaks, pending calls fail at once and the connection has ended', async () => {
-    const sse = sseServer();
+    const sse = sseHttp();
     const server = await startHttp(sse.answer);
     const connection = await connect(web(server.url, { type: 'sse' }));
     const call = failureOf(connection.callTool('silent', {}));
