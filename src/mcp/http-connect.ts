@@ -67,6 +67,10 @@ async function openLink(start: ConnectStart, kind: 'http' | 'sse'): Promise<Link
       headers: record.headers,
       fetch: deps.fetch,
       onStatus: forgetSession,
+      // why: without a request it is a stream of notices, unless all answers come over the one stream
+      onOversized: (id) => {
+        if (id !== undefined || kind === 'sse') transport.dropOversized(id);
+      },
       answersElsewhere: kind === 'sse',
     }),
     requestInit: { redirect: 'manual' },

@@ -1,5 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
-import { parseMessage } from '../protocol/jsonrpc.ts';
+import { parseMessage, type RpcId } from '../protocol/jsonrpc.ts';
 import { httpError } from './http-failure.ts';
 import { mcpError } from './errors.ts';
 import { readRetryAfter } from './retry-after.ts';
@@ -15,6 +15,8 @@ export interface ServerFetchOptions {
   /** Told every status that is no success. */
   readonly onStatus?: (status: number) => void;
   readonly maxBytes?: number;
+  /** Told the request whose answer is over the limit: in a stream the SDK does not say which one that was. */
+  readonly onOversized?: (id: RpcId | undefined) => void;
   /** Answers come over another stream, not in the exchange of their request: the deprecated transport. */
   readonly answersElsewhere?: boolean;
 }
@@ -41,10 +43,10 @@ export function createServerFetch(options: ServerFetchOptions): FetchLike {
       }
     }
     // why: the SDK would wait for an answer that can no longer come
-    if (isWithoutBody(response) && options.answersElsewhere !== true && isRequest(init?.body)) {
+    if (isWithoutBody(response) && options.answersElsewhere !== true && requestIn(init?.body) !== undefined) {
       throw mcpError('closed', 'connection ended before the result');
     }
-    return limitBody(response, limit);
+    return limitBody(response, limit, () => options.onOversized?.(requestIn(init?.body)));
   };
 }
 
@@ -52,9 +54,10 @@ function isWithoutBody({ status }: Response): boolean {
   return status === 202 || status === 204;
 }
 
-/** Whether the message that was sent wants an answer: a notice and an answer of ours do not. */
-function isRequest(body: unknown): boolean {
-  return typeof body === 'string' && parseMessage(body).kind === 'request';
+/** The id of the request that was sent; undefined for what wants no answer, a notice or an answer of ours. */
+function requestIn(body: unknown): RpcId | undefined {
+  const message = typeof body === 'string' ? parseMessage(body) : undefined;
+  return message?.kind === 'request' ? message.id : undefined;
 }
 
 function toFailure(response: Response, method: string): Error | undefined {
@@ -67,7 +70,7 @@ function toFailure(response: Response, method: string): Error | undefined {
 }
 
 /** The same response whose body fails once an answer is over the limit; in an event stream each event counts anew. */
-function limitBody(response: Response, limit: number): Response {
+function limitBody(response: Response, limit: number, onOversized: () => void): Response {
   if (response.body === null) return response;
   const isStream = response.headers.get('content-type')?.includes('event-stream') === true;
   let bytes = 0;
@@ -76,8 +79,12 @@ function limitBody(response: Response, limit: number): Response {
     transform(chunk, controller) {
       if (!isStream) bytes += chunk.length;
       else for (const byte of chunk) count(byte);
-      if (bytes > limit) controller.error(mcpError('result_invalid', 'the answer is longer than this client reads'));
-      else controller.enqueue(chunk);
+      if (bytes <= limit) {
+        controller.enqueue(chunk);
+        return;
+      }
+      onOversized();
+      controller.error(mcpError('result_invalid', 'the answer is longer than this client reads'));
     },
   });
   const body = response.body.pipeThrough(counter);

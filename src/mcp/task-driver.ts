@@ -54,10 +54,13 @@ export async function driveTask(created: JsonObject, deps: TaskDeps): Promise<Ta
   using deadline = createDeadline(limit, started, clock);
   const answered = new Set<string>();
   let rounds = 0;
+  let told = '';
   try {
     for (;;) {
       deadline.set(Math.min(deps.maxMs, task.ttlMs ?? Infinity));
-      deps.onStatus(task.status, task.message);
+      const said = `${task.status} ${task.message ?? ''}`;
+      if (said !== told) deps.onStatus(task.status, task.message);
+      told = said;
       const end = endOf(task);
       if (end !== undefined) return end;
       const asked = newQuestions(task, answered);

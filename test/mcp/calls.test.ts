@@ -16,6 +16,7 @@ import {
   tool,
   toolPage,
 } from './support.ts';
+import { carriers, openScripted } from './scripted-web.ts';
 
 const form = {
   method: 'elicitation/create',
@@ -36,10 +37,11 @@ function paramsOf(message: JsonObject | undefined): JsonObject {
   return isJsonObject(message?.['params']) ? message['params'] : {};
 }
 
-describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
+describe.each(carriers)('5.4, MP3: input requests of the modern era, %s', (carrier) => {
   test('eight rounds and then a result: nine requests, new ids, same params, state byte for byte', async () => {
     const state = 'a"b\\c ü\u2028 {}';
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [...Array.from({ length: 8 }, () => asks({ q: form }, state)), callResult('at last')],
       }),
@@ -62,7 +64,7 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
   });
 
   test('the ninth question ends the call after nine requests', async () => {
-    const server = scriptedServer(modernScript({ 'tools/call': [asks({ q: form })] }));
+    const server = await openScripted(carrier, modernScript({ 'tools/call': [asks({ q: form })] }));
     const connection = await connect(server.record);
 
     expect(await failureOf(connection.callTool('work', {}))).toMatchObject({
@@ -73,7 +75,8 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
   });
 
   test('an absent state stays absent, an empty one stays empty', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({ 'tools/call': [asks({ q: form }), asks({ q: form }, ''), callResult('ok')] }),
     );
     const connection = await connect(server.record);
@@ -85,7 +88,8 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
   });
 
   test('a round with a state only waits 250 ms and answers nothing', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [{ result: { resultType: 'input_required', requestState: 'later' } }, callResult('ok')],
       }),
@@ -105,7 +109,10 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
       method: 'elicitation/create',
       params: { mode: 'url', message: 'Open', url: 'https://example.org/x' },
     };
-    const server = scriptedServer(modernScript({ 'tools/call': [asks({ a: form, b: link }), callResult('ok')] }));
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'tools/call': [asks({ a: form, b: link }), callResult('ok')] }),
+    );
     const connection = await connect(server.record, {
       onElicitation: async (request) => {
         asked.push(request);
@@ -135,7 +142,10 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
       method: 'elicitation/create',
       params: { message: 'Who?', requestedSchema: { type: 'object', properties } },
     };
-    const server = scriptedServer(modernScript({ 'tools/call': [asks({ q: question }), callResult('ok')] }));
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'tools/call': [asks({ q: question }), callResult('ok')] }),
+    );
     const connection = await connect(server.record, {
       onElicitation: async () => ({ action: 'accept', content: { age: 37 } }),
     });
@@ -147,8 +157,58 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
     });
   });
 
+  test.each<['prompts/get' | 'resources/read', string, Step]>([
+    ['prompts/get', 'prompts', { result: { resultType: 'complete', messages: [] } }],
+    ['resources/read', 'resources', { result: { resultType: 'complete', contents: [] } }],
+  ])('%s may ask too', async (method, capability, done) => {
+    const server = await openScripted(
+      carrier,
+      modernScript({
+        'server/discover': [{ result: { supportedVersions: ['2026-07-28'], capabilities: { [capability]: {} } } }],
+        [method]: [asks({ q: form }, 'state'), done],
+      }),
+    );
+
+    await (await connect(server.record)).read(method, { name: 'x', uri: 'file:///x' });
+
+    const [first, second, ...more] = server.received().filter((message) => message['method'] === method);
+    expect(more).toEqual([]);
+    expect(second?.['id']).not.toBe(first?.['id']);
+    expect(paramsOf(second)).toMatchObject({
+      name: 'x',
+      uri: 'file:///x',
+      requestState: 'state',
+      inputResponses: { q: { action: 'decline' } },
+    });
+  });
+
+  test('a list that asks is a malformed result', async () => {
+    const server = await openScripted(carrier, modernScript({ 'tools/list': [asks({ q: form }, 'state')] }));
+
+    expect(await failureOf((await connect(server.record)).listTools())).toMatchObject({
+      code: 'result_invalid',
+      message: 'malformed result of tools/list',
+    });
+    expect(server.methods()).toEqual(['server/discover', 'tools/list']);
+  });
+
+  test('without an embedder a form and a link are declined', async () => {
+    const link = { method: 'elicitation/create', params: { mode: 'url', message: 'Open', url: 'https://example.org' } };
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'tools/call': [asks({ a: form, b: link }), callResult('ok')] }),
+    );
+
+    await (await connect(server.record)).callTool('work', {});
+
+    expect(paramsOf(calls(server)[1])['inputResponses']).toEqual({
+      a: { action: 'decline' },
+      b: { action: 'decline' },
+    });
+  });
+
   test('an embedder that throws counts as cancel', async () => {
-    const server = scriptedServer(modernScript({ 'tools/call': [asks({ q: form }), callResult('ok')] }));
+    const server = await openScripted(carrier, modernScript({ 'tools/call': [asks({ q: form }), callResult('ok')] }));
     const connection = await connect(server.record, {
       onElicitation: () => Promise.reject(new Error('window closed')),
     });
@@ -162,7 +222,8 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
     [undefined, []],
     [[{ uri: 'file:///w', name: 'w' }], [{ uri: 'file:///w', name: 'w' }]],
   ])('roots %j', async (roots, told) => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({ 'tools/call': [asks({ r: { method: 'roots/list' } }), callResult('ok')] }),
     );
     const connection = await connect(server.record, roots === undefined ? {} : { roots });
@@ -176,7 +237,8 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
     ['sampling/createMessage', 'The server asked this client to run a model, which it does not offer.'],
     ['vendor/question', 'The server asked this client to answer `vendor/question`, which it does not offer.'],
   ])('%s fails the call naming it, and no retry is sent', async (method, message) => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({ 'tools/call': [asks({ q: { method, params: { messages: [], maxTokens: 1 } } })] }),
     );
     const connection = await connect(server.record);
@@ -187,13 +249,14 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
 
   test('a conforming refusal for want of sampling says the same', async () => {
     const error = { code: -32_021, message: 'need sampling', data: { requiredCapabilities: { sampling: {} } } };
-    const server = scriptedServer(modernScript({ 'tools/call': [{ error }] }));
+    const server = await openScripted(carrier, modernScript({ 'tools/call': [{ error }] }));
 
     expect((await failureOf((await connect(server.record)).callTool('work', {}))).code).toBe('input_unsupported');
   });
 
   test('a real request of the server is dropped', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [{ before: [{ jsonrpc: '2.0', id: 7, method: 'roots/list' }], ...callResult('ok') }],
       }),
@@ -211,7 +274,7 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
     ['an unknown kind of result', { result: { resultType: 'banana', content: [] } }],
     ['wrong types', { result: { resultType: 'complete', content: 'text' } }],
   ])('%s is a malformed result, and the client stays usable', async (_, step) => {
-    const server = scriptedServer(modernScript({ 'tools/call': [step, callResult('ok')] }));
+    const server = await openScripted(carrier, modernScript({ 'tools/call': [step, callResult('ok')] }));
     const connection = await connect(server.record);
 
     expect(await failureOf(connection.callTool('work', {}))).toMatchObject({
@@ -222,14 +285,15 @@ describe('input requests of the modern era (mcp-host 5.4, MP3)', () => {
   });
 });
 
-describe('requests of a legacy server', () => {
+describe.each(carriers)('5.4: requests of a legacy server, %s', (carrier) => {
   const question = {
     method: 'elicitation/create',
     params: { message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
   };
 
   test('the same answers go to its real requests', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       legacyScript({
         'tools/call': [{ ask: [question, { method: 'roots/list' }, { method: 'ping' }], ...callResult('ok') }],
       }),
@@ -247,7 +311,8 @@ describe('requests of a legacy server', () => {
   });
 
   test('at most eight per call: the ninth is refused and ends the call', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       legacyScript({ 'tools/call': [{ ask: Array(9).fill(question), ...callResult('ok') }] }),
     );
     const connection = await connect(server.record);
@@ -258,7 +323,7 @@ describe('requests of a legacy server', () => {
 
   test('sampling was never offered and is refused', async () => {
     const ask = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } };
-    const server = scriptedServer(legacyScript({ 'tools/call': [{ ask, ...callResult('ok') }] }));
+    const server = await openScripted(carrier, legacyScript({ 'tools/call': [{ ask, ...callResult('ok') }] }));
 
     await (await connect(server.record)).callTool('work', {});
 
@@ -266,7 +331,7 @@ describe('requests of a legacy server', () => {
   });
 });
 
-describe('tasks (mcp-host 5.5)', () => {
+describe.each(carriers)('5.5: tasks, %s', (carrier) => {
   const task = (status: string, more: JsonObject = {}): JsonObject => ({
     taskId: 't1',
     status,
@@ -283,7 +348,8 @@ describe('tasks (mcp-host 5.5)', () => {
   const acknowledged: Step = { result: { resultType: 'complete' } };
 
   test('the final result comes back, status changes are progress, polls obey the clamp', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created({ statusMessage: 'begun' })],
         'tasks/get': [
@@ -309,8 +375,29 @@ describe('tasks (mcp-host 5.5)', () => {
     });
   });
 
+  test('only changes of the status are progress', async () => {
+    const server = await openScripted(
+      carrier,
+      modernScript({
+        'tools/call': [created({ statusMessage: 'begun' })],
+        'tasks/get': [
+          state('working', { statusMessage: 'begun' }),
+          state('working', { statusMessage: 'half' }),
+          state('completed', { result: { content: [] } }),
+        ],
+      }),
+    );
+    const progress: (string | undefined)[] = [];
+
+    const connection = await connect(server.record);
+    await connection.callTool('work', {}, { onProgress: ({ message }) => progress.push(message) });
+
+    expect(progress).toEqual(['begun', 'half', 'completed']);
+  });
+
   test('a task outlives the limits of a call', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created()],
         'tasks/get': [state('working'), state('working'), state('completed', { result: { content: [] } })],
@@ -322,7 +409,8 @@ describe('tasks (mcp-host 5.5)', () => {
   });
 
   test('new questions are answered once each', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created()],
         'tasks/get': [
@@ -347,7 +435,8 @@ describe('tasks (mcp-host 5.5)', () => {
   });
 
   test('a question this client does not answer ends the call and the task', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created()],
         'tasks/get': [
@@ -363,7 +452,8 @@ describe('tasks (mcp-host 5.5)', () => {
   });
 
   test('a failed task is its error, a cancelled one says so', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created()],
         'tasks/get': [state('failed', { error: { code: -32_050, message: 'disk full' } }), state('cancelled')],
@@ -383,7 +473,8 @@ describe('tasks (mcp-host 5.5)', () => {
     ['its lifetime', { ttlMs: 400 }, {}],
     ['the limit of tasks', {}, { timeouts: { task_max_ms: 400 } }],
   ])('a task past %s is cancelled and its outcome unknown', async (_, more, record) => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [created(more)],
         'tasks/get': [state('working', more)],
@@ -400,7 +491,8 @@ describe('tasks (mcp-host 5.5)', () => {
   });
 
   test('cancelling the call cancels the task, not the answered request', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({ 'tools/call': [created()], 'tasks/get': [state('working')], 'tasks/cancel': [acknowledged] }),
     );
     const connection = await connect(server.record);
@@ -415,14 +507,47 @@ describe('tasks (mcp-host 5.5)', () => {
     expect(server.methods()).not.toContain('notifications/cancelled');
   });
 
-  test('a task in a list is malformed', async () => {
-    const server = scriptedServer(modernScript({ 'tools/list': [created()] }));
+  test.each(['tools/list', 'prompts/get'] as const)('a task in %s is malformed', async (method) => {
+    const server = await openScripted(
+      carrier,
+      modernScript({
+        'server/discover': [
+          { result: { supportedVersions: ['2026-07-28'], capabilities: { tools: {}, prompts: {} } } },
+        ],
+        [method]: [created()],
+      }),
+    );
+    const connection = await connect(server.record);
 
-    expect((await failureOf((await connect(server.record)).listTools())).code).toBe('result_invalid');
+    const failure = await failureOf(
+      method === 'tools/list' ? connection.listTools() : connection.read(method, { name: 'x' }),
+    );
+
+    expect(failure).toMatchObject({ code: 'result_invalid', message: `malformed result of ${method}` });
+    expect(server.methods()).not.toContain('tasks/get');
+  });
+
+  test('a task whose result is of the wrong type is malformed', async () => {
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'tools/call': [created()], 'tasks/get': [state('completed', { result: { content: 'text' } })] }),
+    );
+
+    expect((await failureOf((await connect(server.record)).callTool('work', {}))).code).toBe('result_invalid');
+  });
+
+  test('a task the server lost is its error', async () => {
+    const error = { code: -32_602, message: 'no such task' };
+    const server = await openScripted(carrier, modernScript({ 'tools/call': [created()], 'tasks/get': [{ error }] }));
+
+    expect(await failureOf((await connect(server.record)).callTool('work', {}))).toMatchObject({
+      code: 'remote',
+      message: expect.stringContaining('no such task (code -32602)'),
+    });
   });
 });
 
-describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
+describe('5.6: limits and cancellation', () => {
   test.each([
     ['modern', modernScript],
     ['legacy', legacyScript],
@@ -431,8 +556,8 @@ describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
     async (_, scriptOf) => {
       const server = scriptedServer(
         scriptOf({
-          'tools/call:slow': [{ silent: true }],
-          'tools/call': [{ before: ['{"jsonrpc":"2.0","id":0,"result":{}}'], ...callResult('next') }],
+          'tools/call:slow': [{ delay: 150, ...callResult('late') }],
+          'tools/call': [{ delay: 300, ...callResult('next') }],
         }),
       );
       const connection = await connect(server.record);
@@ -479,11 +604,12 @@ describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
       code: 'call_timeout',
       message: 'The tool did not finish within 0.4 s; outcome unknown.',
     });
+    expect(calls(server)).toHaveLength(1);
     await connection.callTool('lively', {}, { onProgress: (entry) => progress.push(entry) });
     expect(progress).toEqual([{ progress: 1, total: 2, message: 'm' }]);
   });
 
-  test('progress never prolongs a call past its absolute limit', async () => {
+  test('progress never prolongs a call past its absolute limit (MP7)', async () => {
     const server = scriptedServer(
       modernScript({
         'tools/call': [
@@ -544,6 +670,18 @@ describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
     expect(calls(server)).toHaveLength(3);
   });
 
+  test('a process that ends fails its tasks at once', async () => {
+    const task = { taskId: 't', status: 'working', pollIntervalMs: 250 };
+    const server = scriptedServer(
+      modernScript({ 'tools/call': [{ result: { resultType: 'task', ...task } }], 'tasks/get': [{ exit: 4 }] }),
+    );
+
+    expect(await failureOf((await connect(server.record)).callTool('work', {}))).toMatchObject({
+      code: 'closed',
+      message: 'connection ended (exit code 4)',
+    });
+  });
+
   test('the answer that was written before the exit still arrives', async () => {
     const server = scriptedServer(modernScript({ 'tools/call': [{ ...callResult('bye'), exit: 0 }] }));
 
@@ -551,9 +689,10 @@ describe('limits and cancellation (mcp-host 5.6, MP7)', () => {
   });
 });
 
-describe('errors of the server (mcp-host 5.7)', () => {
+describe.each(carriers)('5.7: errors of the server, %s', (carrier) => {
   test('-32602 refreshes the list once, tells the model, and is not repeated', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/call': [{ error: { code: -32_602, message: 'Unknown tool: gone' } }],
         'tools/list': [toolPage([tool('work')])],
@@ -573,7 +712,8 @@ describe('errors of the server (mcp-host 5.7)', () => {
   });
 
   test('-32020 fetches the list again and repeats the call once', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({ 'tools/call': [{ error: { code: -32_020, message: 'headers' } }, callResult('ok')] }),
     );
     const connection = await connect(server.record);
@@ -584,7 +724,8 @@ describe('errors of the server (mcp-host 5.7)', () => {
 
   test('structured content is held against the output schema', async () => {
     const outputSchema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'tools/list': [toolPage([tool('work', { outputSchema })])],
         'tools/call': [
@@ -601,7 +742,10 @@ describe('errors of the server (mcp-host 5.7)', () => {
   });
 
   test('control characters in the error text of a server do not reach the model', async () => {
-    const server = scriptedServer(modernScript({ 'tools/call': [{ error: { code: 5, message: 'a\u001b[2Jb\nc' } }] }));
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'tools/call': [{ error: { code: 5, message: 'a\u001b[2Jb\nc' } }] }),
+    );
 
     expect((await failureOf((await connect(server.record)).callTool('work', {}))).message).toContain(
       'a [2Jb c (code 5)',

@@ -7,6 +7,8 @@ export interface HttpRequest {
   readonly verb: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** The client's end of the connection. */
+  readonly port: number | undefined;
   /** The JSON-RPC message of a POST; empty otherwise. */
   readonly message: JsonObject;
   readonly rpc: string;
@@ -44,7 +46,8 @@ export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
       const verb = incoming.method ?? '';
       const count = counts.get(`${verb} ${rpc}`) ?? 0;
       counts.set(`${verb} ${rpc}`, count + 1);
-      const request = { verb, path: incoming.url ?? '', headers: incoming.headers, message, rpc, count };
+      const port = incoming.socket.remotePort;
+      const request = { verb, path: incoming.url ?? '', headers: incoming.headers, port, message, rpc, count };
       requests.push(request);
       response.on('close', () => {
         if (!response.writableFinished) aborted.push(request);

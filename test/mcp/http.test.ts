@@ -157,6 +157,13 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     ['401', (_, response) => page(response, 401), 'needs_auth'],
     ['403', (_, response) => page(response, 403), 'auth_forbidden'],
     ['a redirect', (_, response) => page(response, 302, { location: '/other' }), 'http_error'],
+    ['an accepted request without an answer', (_, response) => void response.writeHead(202).end(), 'closed'],
+    [
+      'an event over 16 MiB',
+      (request, response) =>
+        stream(response, [result(request, { resultType: 'complete', content: [], pad: 'x'.repeat(17 * 1024 * 1024) })]),
+      'result_invalid',
+    ],
     [
       'too much at once',
       (request, response) =>
@@ -178,16 +185,48 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     expect(server.rpcs().filter((rpc) => rpc === 'tools/call')).toHaveLength(2);
   });
 
-  test('a list whose stream ended is asked for once more', async () => {
+  test.each([
+    [1, undefined],
+    [9, 'closed'],
+  ])('a list whose stream ended %d times is asked for once more, with a new id', async (failing, code) => {
     const server = await startHttp(
       modernHttp((request, response) => {
-        if (request.rpc !== 'tools/list' || request.count > 0) return false;
+        if (request.rpc !== 'tools/list' || request.count >= failing) return false;
         stream(response, []);
         return true;
       }),
     );
+    const listing = (await connect(web(server.url))).listTools();
 
-    expect((await (await connect(web(server.url))).listTools()).tools).toHaveLength(1);
+    if (code === undefined) expect((await listing).tools).toHaveLength(1);
+    else expect((await failureOf(listing)).code).toBe(code);
+    const [first, second, ...more] = server.requests.filter((request) => request.rpc === 'tools/list');
+    expect(more).toEqual([]);
+    expect(second?.message['id']).not.toBe(first?.message['id']);
+  });
+
+  test.each([429, 503])(
+    'a call that meets %d with Retry-After fails with that time and is not repeated',
+    async (status) => {
+      const server = await startHttp(onCall((_, response) => page(response, status, { 'retry-after': '7' })));
+      const connection = await connect(web(server.url));
+
+      const error = await connection.callTool('work', {}).catch((cause: unknown) => cause as EngineError);
+
+      expect(error).toMatchObject({ code: 'http_error', retryAfterMs: 7_000 });
+      expect(server.rpcs().filter((rpc) => rpc === 'tools/call')).toHaveLength(1);
+    },
+  );
+
+  test('requests of one server share connections', async () => {
+    const ports = new Set<number | undefined>();
+    const server = await startHttp(modernHttp());
+    const connection = await connect(web(server.url));
+
+    for (let call = 0; call < 20; call += 1) await connection.callTool('work', {});
+    for (const request of server.requests) ports.add(request.port);
+
+    expect(ports.size).toBeLessThan(4);
   });
 
   test('parameters are mirrored in headers, tools with bad declarations are left out, -32020 is repaired once', async () => {
