@@ -16,5 +16,6 @@ export function compileToolWorker(): WorkerEntry {
     stdio: ['ignore', 2, 2],
   });
   if (status !== 0) throw new Error('the sources do not compile');
-  return { filename: pathToFileURL(path.join(built, 'workers', 'tool-worker.js')).href };
+  // why no options: threads get those of the process else, and this one's make each of them load the compiler as well
+  return { filename: pathToFileURL(path.join(built, 'workers', 'tool-worker.js')).href, execArgv: [] };
 }

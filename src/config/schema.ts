@@ -88,6 +88,7 @@ const limits = z.strictObject({
   retry_base_delay_ms: delayMs.optional(),
   /** Threads of the tool pool. */
   tool_threads: z.int().min(1).max(256).optional(),
+  tool_threads_per_run: z.int().min(1).max(256).optional(),
 });
 
 /** What the user's file may hold. Nothing has a default here: what is not set can be set by another layer. */

@@ -165,6 +165,8 @@ export interface EngineOptions extends RunLimits {
   readonly prices?: { readonly [model: string]: Partial<Omit<ModelPrice, 'inputIncludesCached'>> };
   /** Threads of the tool pool. Default: cores − 1, at least 2. */
   readonly toolThreads?: number;
+  /** Of these at most so many for calls of one run. Default: all. */
+  readonly toolThreadsPerRun?: number;
   /** Publish `engine_stats` this often, in milliseconds. Default: never. */
   readonly statsIntervalMs?: number;
   /** How long `close()` waits for cancelled runs, in milliseconds. Default 10 000. */

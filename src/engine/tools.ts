@@ -37,7 +37,8 @@ export function createEngineTools(
   // calls of a step overlap
   function openPool(): ToolPool {
     const threads = options.toolThreads ?? config.limits?.tool_threads;
-    return (pool ??= createToolPool({ logger: deps.logger, threads, minThreads: 2 }));
+    const callsPerRun = options.toolThreadsPerRun ?? config.limits?.tool_threads_per_run;
+    return (pool ??= createToolPool({ logger: deps.logger, threads, minThreads: 2, callsPerRun }));
   }
 
   return {

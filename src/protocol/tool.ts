@@ -99,6 +99,8 @@ export interface ToolWorker {
   readonly export?: string;
   /** Ends a call that stops showing signs of life (`throwIfCancelled`) for this long, with this error result. */
   readonly stall?: { readonly after_ms: number; readonly content: string };
+  /** Calls of this tool on threads at once, of all runs together. Default: no limit but the threads. */
+  readonly max_at_once?: number;
   /**
    * Shares one call out over threads; runs on the main thread.
    * @param call runs the export with an input of its own on a thread

@@ -4,10 +4,13 @@
  */
 export interface FairQueue<T> {
   readonly size: number;
+  /** How much of one owner waits. */
+  sizeOf(owner: string): number;
   push(owner: string, item: T): void;
   /** In front of everything, also of other owners. */
-  unshift(item: T): void;
-  shift(): T | undefined;
+  unshift(owner: string, item: T): void;
+  /** @param mayTake whether anything of an owner may be taken now. Default: always */
+  shift(mayTake?: (owner: string) => boolean): T | undefined;
   /** Takes out one item; false when it is not waiting. */
   remove(owner: string, item: T): boolean;
   drain(): readonly T[];
@@ -16,16 +19,18 @@ export interface FairQueue<T> {
 export function createFairQueue<T>(): FairQueue<T> {
   // In the order of their next turn: a map keeps the order of insertion.
   const owners = new Map<string, Set<T>>();
-  const first: T[] = [];
+  const first: { readonly owner: string; readonly item: T }[] = [];
   let size = 0;
 
-  function shift(): T | undefined {
-    const urgent = first.shift();
-    if (urgent !== undefined) {
+  function shift(mayTake?: (owner: string) => boolean): T | undefined {
+    for (const [at, { owner, item }] of first.entries()) {
+      if (mayTake?.(owner) === false) continue;
+      first.splice(at, 1);
       size -= 1;
-      return urgent;
+      return item;
     }
     for (const [owner, items] of owners) {
+      if (mayTake?.(owner) === false) continue;
       owners.delete(owner);
       for (const item of items) {
         items.delete(item);
@@ -41,20 +46,21 @@ export function createFairQueue<T>(): FairQueue<T> {
     get size() {
       return size;
     },
+    sizeOf: (owner) => (owners.get(owner)?.size ?? 0) + first.filter((entry) => entry.owner === owner).length,
     push(owner, item) {
       const items = owners.get(owner);
       if (items === undefined) owners.set(owner, new Set([item]));
       else items.add(item);
       size += 1;
     },
-    unshift(item) {
-      first.unshift(item);
+    unshift(owner, item) {
+      first.unshift({ owner, item });
       size += 1;
     },
     shift,
     remove(owner, item) {
       const items = owners.get(owner);
-      const at = first.indexOf(item);
+      const at = first.findIndex((entry) => entry.item === item);
       const isRemoved = at >= 0 ? first.splice(at, 1).length > 0 : (items?.delete(item) ?? false);
       if (items?.size === 0) owners.delete(owner);
       if (isRemoved) size -= 1;

@@ -29,6 +29,7 @@ export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
         const result = await pool.run(toTask(name, worker, part, context), {
           signal: context.signal,
           stall: worker.stall,
+          maxAtOnce: worker.max_at_once,
           onProgress: context.onProgress,
           onStarted(id) {
             thread ??= id;

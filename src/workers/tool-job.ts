@@ -14,6 +14,8 @@ export interface ToolRunOptions {
   /** How long a cancelled or timed-out call may go on before its thread is ended, in milliseconds. */
   readonly graceMs?: number | undefined;
   readonly stall?: ToolWorker['stall'];
+  /** Calls of this tool on threads at once, of all runs together. Default: no limit but the threads. */
+  readonly maxAtOnce?: number | undefined;
   onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** A thread took the call; its number. */
   onStarted?: ((thread: number) => void) | undefined;

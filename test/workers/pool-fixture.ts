@@ -25,19 +25,23 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
-/** A logger that keeps its lines and lets a test wait for one. */
-export function createLogRecorder(): { logger: Logger; lines: LogLine[]; next(text: string): Promise<LogLine> } {
+/** A logger that keeps its lines and lets a test wait for one: the first with this text, or the `nth`. */
+export function createLogRecorder(): {
+  logger: Logger;
+  lines: LogLine[];
+  next(text: string, nth?: number): Promise<LogLine>;
+} {
   const lines: LogLine[] = [];
-  const waiting = new Set<{ text: string; resolve: (line: LogLine) => void }>();
+  const waiting = new Set<{ find: () => LogLine | undefined; resolve: (line: LogLine) => void }>();
   const write =
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
-      const line = { level, message, fields };
-      lines.push(line);
+      lines.push({ level, message, fields });
       for (const entry of waiting) {
-        if (!message.includes(entry.text)) continue;
+        const found = entry.find();
+        if (found === undefined) continue;
         waiting.delete(entry);
-        entry.resolve(line);
+        entry.resolve(found);
       }
     };
   const logger = {
@@ -47,9 +51,10 @@ export function createLogRecorder(): { logger: Logger; lines: LogLine[]; next(te
     warn: write('warn'),
     error: write('error'),
   };
-  const next = (text: string): Promise<LogLine> => {
-    const seen = lines.find((line) => line.message.includes(text));
-    return seen === undefined ? new Promise((resolve) => waiting.add({ text, resolve })) : Promise.resolve(seen);
+  const next = (text: string, nth = 1): Promise<LogLine> => {
+    const find = (): LogLine | undefined => lines.filter((line) => line.message.includes(text))[nth - 1];
+    const seen = find();
+    return seen === undefined ? new Promise((resolve) => waiting.add({ find, resolve })) : Promise.resolve(seen);
   };
   return { logger, lines, next };
 }

@@ -65,6 +65,33 @@ test('a mutating tool and one given as a closure stay on the main thread', () =>
   expect(toPooledTool(closure, pool)).toBe(closure);
 });
 
+test('a tool that may run once at a time waits for itself, though threads are idle', async () => {
+  const until = join(root, 'alone');
+  const worker = { module: new URL('../fixtures/tools/hostile.ts', import.meta.url).href, export: 'waitsForFile' };
+  const waits = { name: 'waits', description: '', input: { type: 'object' }, execute: () => '' };
+  const free = toPooledTool(defineTool({ ...waits, worker }), pool);
+  const alone = toPooledTool(defineTool({ ...waits, worker: { ...worker, max_at_once: 1 } }), pool);
+  let begun = 0;
+  const warmUp: unknown[] = [];
+  await new Promise<void>((resolve) => {
+    const onStarted = (): void => {
+      begun += 1;
+      if (begun === 2) resolve();
+    };
+    for (let call = 0; call < 2; call += 1)
+      warmUp.push(free.call({ until: join(root, 'warm') }, { ...contextOf(), onStarted }));
+  });
+  writeFileSync(join(root, 'warm'), '');
+  await Promise.all(warmUp);
+
+  const calls = [1, 2].map(() => Promise.resolve(alone.call({ until }, contextOf())));
+  const { busy, queued } = pool.stats();
+  writeFileSync(until, '');
+
+  expect({ busy, queued }).toEqual({ busy: 1, queued: 1 });
+  expect(await Promise.all(calls)).toMatchObject([{ content: 'seen' }, { content: 'seen' }]);
+});
+
 test('an error arrives with name, message and own fields', async () => {
   const failure: unknown = await Promise.resolve(toPooledTool(throwsCustom, pool).call({}, contextOf())).catch(
     (error: unknown) => error,

@@ -8,6 +8,7 @@ import { createRandomIds } from '../../src/protocol/ids.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import type { ToolTaskResult } from '../../src/protocol/thread.ts';
 import type { ToolProgress } from '../../src/protocol/tool.ts';
+import { workerEntry } from '../../src/workers/entry.ts';
 import { createToolPool, type ToolPool } from '../../src/workers/tool-pool.ts';
 import { createLogRecorder, fixtureUrl, taskOf } from './pool-fixture.ts';
 
@@ -245,6 +246,75 @@ test('WK4: a worker file that fails while it is loaded is tried three times, the
   );
   expect(pool.stats().started).toBe(3);
   await pool.close();
+});
+
+test('WK4: a pool that keeps threads gives up too, and tries again for the next call', async () => {
+  const recorder = createLogRecorder();
+  const pool = createToolPool({
+    logger: recorder.logger,
+    threads: 2,
+    minThreads: 2,
+    entry: { filename: fixtureUrl('broken-worker.ts') },
+  });
+
+  expect(messageOf(await pool.run(shout()))).toContain('no tool thread could be started');
+  const { started } = pool.stats();
+  expect(messageOf(await pool.run(shout()))).toContain('no tool thread could be started');
+
+  // Three attempts for each call, and none in between.
+  expect([started, pool.stats().started]).toEqual([3, 6]);
+  await pool.close();
+});
+
+describe('after a call took its thread with it', () => {
+  const { execArgv = [] } = workerEntry('tool-worker');
+  const entry = { filename: fixtureUrl('telling-worker.ts'), execArgv };
+  const up = 'a thread is up';
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vibe-pool-'));
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('WK1: one thread more is kept ready, takes no call while the others are busy, and steps in at once', async () => {
+    const recorder = createLogRecorder();
+    const pool = createToolPool({ logger: recorder.logger, threads: 1, entry });
+    await pool.run(taskOf('hostile.ts', 'exits'));
+    const until = join(folder, 'spare');
+    const began: string[] = [];
+    const first = pool.run(
+      { ...taskOf('hostile.ts', 'waits', { until }), export: 'waitsForFile' },
+      { onStarted: () => began.push('first') },
+    );
+    const second = pool.run(taskOf('hostile.ts', 'exits'), { onStarted: () => began.push('second') });
+    let upAtThird = 0;
+    const third = pool.run(shout(), {
+      onStarted: () => (upAtThird = recorder.lines.filter((line) => line.message.includes(up)).length),
+    });
+    await recorder.next(up, 3);
+
+    expect(pool.stats()).toMatchObject({ threads: 2, busy: 1, queued: 2, started: 3 });
+    expect(began).toEqual(['first']);
+    writeFileSync(until, '');
+    await Promise.all([first, second]);
+    expect(contentOf(await third)).toBe('HI');
+
+    expect(upAtThird).toBe(3);
+    await pool.close();
+  });
+
+  test('no spare is kept when it is turned off', async () => {
+    const recorder = createLogRecorder();
+    const pool = createToolPool({ logger: recorder.logger, threads: 1, spareMs: 0, entry });
+
+    await pool.run(taskOf('hostile.ts', 'exits'));
+    await pool.run(shout());
+
+    expect(pool.stats()).toMatchObject({ threads: 1, started: 2 });
+    await pool.close();
+  });
 });
 
 test('threads end after many calls and when they are idle for long; closing ends all and answers what waits', async () => {
