@@ -73,6 +73,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     env,
     sandbox: confinement.sandbox,
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
+    ...(options.onAuthorization === undefined ? {} : { onAuthorization: options.onAuthorization }),
     ...(options.onElicitation === undefined ? {} : { onElicitation: options.onElicitation }),
     connect: async (record, connectDeps) => ownMcpConnection(supervisor, await openMcpConnection(record, connectDeps)),
   });

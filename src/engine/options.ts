@@ -142,6 +142,8 @@ export interface EngineOptions extends RunLimits {
   readonly mcpServers?: readonly McpServerInput[];
   /** What tools may do. Default: read, write and execute, no network. */
   readonly permissions?: Partial<Permissions>;
+  /** Lets the user agree in a browser when an MCP server wants authorization; absent: its use fails with `needs_auth`. */
+  readonly onAuthorization?: McpHostOptions['onAuthorization'];
   /** Answers what MCP servers ask the user for; absent: every such request is declined. */
   readonly onElicitation?: McpHostOptions['onElicitation'];
   readonly approver?: Approver;

@@ -1,6 +1,7 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
 import type { EngineError } from '../protocol/error.ts';
 import { defaultMcpTimeouts, type McpServerRecord, type McpTimeouts } from '../protocol/mcp.ts';
+import type { ServerCredentials } from './bearer.ts';
 import type { EraVerdict, McpClient } from './client.ts';
 import type { Carrier } from './connection.ts';
 import type { ClientIdentity } from './envelope.ts';
@@ -24,7 +25,9 @@ export interface ConnectDeps {
   /** Where a record without `cwd` starts; absolute. */
   readonly folder: string;
   readonly secret?: PlaceholderValues['secret'];
-  readonly accessToken?: (server: string) => Promise<string | undefined>;
+  readonly accessToken?: (record: McpServerRecord) => Promise<string | undefined>;
+  /** The token of a web server; absent: no request carries one. */
+  readonly credentials?: (record: McpServerRecord) => ServerCredentials;
   /** Absent: servers start unconfined. */
   readonly sandbox?: Sandbox;
   /** What is known of the server from elsewhere: it is not asked for its era. */

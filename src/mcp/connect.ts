@@ -18,7 +18,7 @@ export async function openMcpConnection(record: McpServerRecord, deps: ConnectDe
     workspaceFolder: deps.workspaceFolder,
     userHome: deps.userHome,
     ...(secret === undefined ? {} : { secret }),
-    ...(accessToken === undefined ? {} : { accessToken: () => accessToken(record.name) }),
+    ...(accessToken === undefined ? {} : { accessToken: () => accessToken(record) }),
   });
   const timeouts = toTimeouts(filled.record, deps.env);
   const input = createInputPolicy({

@@ -3,6 +3,7 @@ import type { ContributionRegistry } from '../protocol/contributions.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type {
+  McpAuthorization,
   McpCallResult,
   McpElicitation,
   McpElicitationAnswer,
@@ -10,12 +11,16 @@ import type {
   McpServerInput,
   McpServerRecord,
   McpTestResult,
+  McpTokenStatus,
   McpToolInfo,
 } from '../protocol/mcp.ts';
 import type { ToolContext } from '../protocol/tool.ts';
+import type { SecretStore } from '../store/secret-store.ts';
 import type { ConnectDeps } from './connect-deps.ts';
 import type { CallOptions, ListOptions, McpConnection } from './connection.ts';
 import type { McpHealth } from './health.ts';
+import type { LookupAddresses } from './oauth/addresses.ts';
+import type { OAuthForm } from './oauth/settings.ts';
 import type { Sandbox } from './sandbox.ts';
 
 export interface McpHostOptions {
@@ -53,10 +58,16 @@ export interface McpHostOptions {
   readonly startsEager?: boolean;
   /** Take over changes of the server files while running. Default false. */
   readonly watchFiles?: boolean;
-  readonly secret?: ConnectDeps['secret'];
-  readonly accessToken?: ConnectDeps['accessToken'];
-  /** Deletes the stored tokens of a server that was removed, so that a new one of its name does not inherit them. */
-  readonly forgetSecrets?: (server: string) => Promise<void>;
+  /** Where tokens and `${secret:…}` are kept. Default: in memory, for as long as the host. */
+  readonly secrets?: SecretStore;
+  /**
+   * Lets the user agree when a server asks for it: opens `url` in a browser, and where the answer cannot reach this machine
+   * hands it in with `complete`. What needed the token waits and is done again, at most 3 times. Absent: it fails with
+   * `needs_auth`, and `authorize` is called by someone else.
+   */
+  readonly onAuthorization?: (authorization: McpAuthorization, signal: AbortSignal) => Promise<void>;
+  /** All addresses of a host name. Default: those of the system. */
+  readonly lookup?: LookupAddresses;
   /** Opens connections; an embedder that owns them itself puts its own function in front. Default: `openMcpConnection`. */
   readonly connect?: (record: McpServerRecord, deps: ConnectDeps) => Promise<McpConnection>;
 }
@@ -101,6 +112,14 @@ export interface McpHost {
   remove(source: 'user' | 'project', name: string): Promise<void>;
   /** Reads the files again and applies what changed. */
   reload(): Promise<void>;
+  /**
+   * Begins to ask the user for a token of a server (mcp-host 10.1).
+   * @param form what the user entered; goes before the record's `oauth`
+   */
+  authorize(server: string, form?: OAuthForm): Promise<McpAuthorization>;
+  tokenStatus(server: string): Promise<McpTokenStatus>;
+  /** Revokes and deletes the token of a server and ends its connection. */
+  signOut(server: string): Promise<void>;
   /** Ends a server's connection; its next use opens a new one. */
   disconnect(server: string): Promise<void>;
   health(transport: 'daemon' | 'embedded'): Promise<McpHealth>;

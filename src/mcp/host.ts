@@ -3,9 +3,11 @@ import { messageOf } from '../protocol/error.ts';
 import { untilAborted } from '../protocol/signal.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
 import { createServerTester } from './check.ts';
+import type { ListOptions, McpConnection } from './connection.ts';
 import { mcpError } from './errors.ts';
 import { watchFiles } from './file-watch.ts';
 import { toHealth } from './health.ts';
+import { createHostAuth } from './host-auth.ts';
 import type { McpHost, McpHostOptions } from './host-options.ts';
 import { createOpener } from './opener.ts';
 import { createPlace, type Place } from './place.ts';
@@ -21,7 +23,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const { clock, publish, registry } = options;
   const logger = withFields(options.logger, { target: 'vibe::mcp' });
   const env = options.env ?? process.env;
-  const opener = createOpener(options, logger, env);
+  const auth = createHostAuth(options, logger, env);
+  const opener = createOpener(options, logger, env, auth.deps);
   const tester = createServerTester({ clock, logger, open: opener.openForTest });
   const places = createPlaces((entry) => {
     const { record, source } = entry;
@@ -32,8 +35,11 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       registry,
       pins: opener.pins(),
       call: async (name, args, { context, ...callOptions }) => {
-        const connection = await place.connection(context.signal, options.tenantOf?.(context));
-        return await connection.callTool(name, args, callOptions);
+        const call = async () => {
+          const connection = await place.connection(context.signal, options.tenantOf?.(context));
+          return await connection.callTool(name, args, callOptions);
+        };
+        return await auth.withToken(place, call, context.signal);
       },
     });
     const place = createPlace(
@@ -86,7 +92,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   function connectEager(): void {
     if (options.startsEager === false) return;
     const eager = places.all().filter((place) => place.shelf.wantsStart());
-    const work = eager.map((place) => place.slot.listTools());
+    const work = eager.map((place) => listTools(place));
     connecting = Promise.allSettled([connecting, ...work]).then(() => {});
   }
 
@@ -111,8 +117,18 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   }
 
   async function forget(name: string): Promise<void> {
-    await options.forgetSecrets?.(name);
+    await auth.forget(name);
     await options.sandbox?.forget(name);
+  }
+
+  function listTools(place: Place, listOptions?: ListOptions) {
+    return auth.withToken(place, () => place.slot.listTools(listOptions), listOptions?.signal);
+  }
+
+  /** Does something with the shared connection of a server. */
+  function use<T>(server: string, work: (connection: McpConnection) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const place = places.get(server);
+    return auth.withToken(place, async () => await work(await place.slot.connection(signal)), signal);
   }
 
   function split(id: string): { place: Place; tool: string } {
@@ -138,7 +154,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     servers: () => places.infos(),
     async tools(server, listOptions) {
       const place = places.get(server);
-      await place.slot.listTools(listOptions);
+      await listTools(place, listOptions);
       return place.shelf.tools();
     },
     knownTools: () => places.all().flatMap((place) => place.shelf.tools()),
@@ -146,7 +162,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       const started = clock.elapsed();
       const { place, tool } = split(id);
       place.slot.allowStart();
-      await place.slot.listTools(loadOptions);
+      await listTools(place, loadOptions);
       return place.shelf.load(tool, started);
     },
     unload(id) {
@@ -154,19 +170,19 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       place.shelf.unload(tool);
     },
     async call(server, tool, args, callOptions = {}) {
-      const connection = await places.get(server).connection(callOptions.signal, callOptions.tenant);
-      return await connection.callTool(tool, args, callOptions);
+      const place = places.get(server);
+      const { signal, tenant } = callOptions;
+      const call = async () => await (await place.connection(signal, tenant)).callTool(tool, args, callOptions);
+      return await auth.withToken(place, call, signal);
     },
-    prompts: async (server, list) =>
-      (await places.get(server).slot.connection(list?.signal)).list('prompts/list', list),
-    resources: async (server, list) =>
-      (await places.get(server).slot.connection(list?.signal)).list('resources/list', list),
+    prompts: async (server, list) => await use(server, (open) => open.list('prompts/list', list), list?.signal),
+    resources: async (server, list) => await use(server, (open) => open.list('resources/list', list), list?.signal),
     resourceTemplates: async (server, list) =>
-      (await places.get(server).slot.connection(list?.signal)).list('resources/templates/list', list),
+      await use(server, (open) => open.list('resources/templates/list', list), list?.signal),
     prompt: async (server, params, call) =>
-      (await places.get(server).slot.connection(call?.signal)).read('prompts/get', params, call),
+      await use(server, (open) => open.read('prompts/get', params, call), call?.signal),
     resource: async (server, uri, call) =>
-      (await places.get(server).slot.connection(call?.signal)).read('resources/read', { uri }, call),
+      await use(server, (open) => open.read('resources/read', { uri }, call), call?.signal),
     test: (record) => tester.test(record),
     async approve(id) {
       const { place, tool } = split(id);
@@ -186,6 +202,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await change(source, (servers) => servers.filter((server) => server.name !== name));
     },
     reload,
+    authorize: async (server, form = {}) => await auth.authorize(places.get(server), form),
+    tokenStatus: async (server) => await auth.status(places.get(server)),
+    signOut: async (server) => await auth.signOut(places.get(server)),
     disconnect: (server) => places.get(server).disconnect(),
     async health(transport) {
       return toHealth(await read(), { userFile: files.user ?? '', transport, env });
@@ -194,6 +213,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       stopping ??= (async () => {
         watching?.[Symbol.dispose]();
         await applying;
+        await auth.stop();
         await Promise.all([places.stop(), tester.stop()]);
         await opener.flush();
       })();

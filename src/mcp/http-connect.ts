@@ -2,12 +2,15 @@ import type { Transport } from '@modelcontextprotocol/client';
 import { type EngineError, isEngineError } from '../protocol/error.ts';
 import type { McpExit } from '../protocol/mcp.ts';
 import { childSignal, untilAborted } from '../protocol/signal.ts';
+import type { Bearer } from './bearer.ts';
 import type { McpClient } from './client.ts';
 import type { Connected, ConnectStart, Link } from './connect-deps.ts';
 import { connectError, mcpError } from './errors.ts';
 import { findEra, shakeHands } from './handshake.ts';
 import { createServerFetch } from './http-fetch.ts';
 import { readHttpError, toHttpFailure } from './http-failure.ts';
+import type { Sdk } from './oauth/discovery.ts';
+import { settingInvalid } from './oauth/errors.ts';
 import { createMcpTransport } from './transport.ts';
 
 /** Requests of one server at a time (mcp-host section 7). */
@@ -58,7 +61,9 @@ async function greet(link: Link, start: ConnectStart, kind: 'http' | 'sse'): Pro
 async function openLink(start: ConnectStart, kind: 'http' | 'sse'): Promise<Link> {
   const { record, timeouts, input, deps } = start;
   const url = new URL(record.url ?? '');
-  const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+  const sdk = await import('@modelcontextprotocol/client');
+  const { SSEClientTransport, StreamableHTTPClientTransport } = sdk;
+  const bearer = await openBearer(start, kind, url, sdk);
   const end = createEnd();
   const closedError = (): EngineError => mcpError('closed', 'connection ended');
   const options = {
@@ -72,6 +77,7 @@ async function openLink(start: ConnectStart, kind: 'http' | 'sse'): Promise<Link
         if (id !== undefined || kind === 'sse') transport.dropOversized(id);
       },
       answersElsewhere: kind === 'sse',
+      ...(bearer === undefined ? {} : { bearer }),
     }),
     requestInit: { redirect: 'manual' },
   } as const;
@@ -123,6 +129,30 @@ async function openLink(start: ConnectStart, kind: 'http' | 'sse'): Promise<Link
           await transport.close();
           return await end.settled;
         })()),
+    },
+  };
+}
+
+/** @throws EngineError `config_invalid` for a record that has both a token and a header of its own in its place */
+async function openBearer(start: ConnectStart, kind: 'http' | 'sse', url: URL, sdk: Sdk): Promise<Bearer | undefined> {
+  const { record, deps } = start;
+  const credentials = deps.credentials?.(record);
+  if (credentials === undefined) return undefined;
+  if (Object.keys(record.headers).some((name) => name.toLowerCase() === 'authorization')) {
+    if ((await credentials.token()) === undefined) return undefined;
+    throw settingInvalid(record.name, 'headers.Authorization is refused while a token is stored for the server');
+  }
+  return {
+    credentials,
+    // why: in the older transport the server names another path of its own for requests
+    covers: (target) => target.origin === url.origin && (kind === 'sse' || target.pathname === url.pathname),
+    readChallenge(response) {
+      const { resourceMetadataUrl, scope, error } = sdk.extractWWWAuthenticateParams(response);
+      return {
+        isInsufficient: response.status === 403 && error === 'insufficient_scope',
+        ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+        ...(scope === undefined ? {} : { scope }),
+      };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { type EngineError, isEngineError } from '../protocol/error.ts';
 import { connectError, mcpError } from './errors.ts';
+import { needsAuth } from './oauth/errors.ts';
 
 /** What a failed HTTP exchange says about the server; undefined when the error is none of HTTP. */
 export function toHttpFailure(error: unknown): EngineError | undefined {
@@ -19,7 +20,7 @@ export function toHttpFailure(error: unknown): EngineError | undefined {
       cause: error,
     });
   }
-  if (known.status === 401) return mcpError('needs_auth', 'Authorization needed: use Connect via OAuth.');
+  if (known.status === 401) return needsAuth();
   if (known.status === 403) return mcpError('auth_forbidden', 'The server refused this account.');
   return httpError(known.status, known.contentType);
 }

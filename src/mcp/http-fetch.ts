@@ -1,5 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { parseMessage, type RpcId } from '../protocol/jsonrpc.ts';
+import { type Bearer, sendWithToken } from './bearer.ts';
 import { httpError } from './http-failure.ts';
 import { mcpError } from './errors.ts';
 import { readRetryAfter } from './retry-after.ts';
@@ -12,6 +13,8 @@ export interface ServerFetchOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof fetch;
+  /** The token of this server; it goes to the record's own address only (OA10). */
+  readonly bearer?: Bearer;
   /** Told every status that is no success. */
   readonly onStatus?: (status: number) => void;
   readonly maxBytes?: number;
@@ -33,7 +36,9 @@ export function createServerFetch(options: ServerFetchOptions): FetchLike {
     if (target.origin === options.url.origin) {
       for (const [name, value] of Object.entries(options.headers)) if (!headers.has(name)) headers.set(name, value);
     }
-    const response = await options.fetch(target, { ...init, headers, redirect: 'manual' });
+    const send = async (): Promise<Response> => await options.fetch(target, { ...init, headers, redirect: 'manual' });
+    const { bearer } = options;
+    const response = bearer?.covers(target) === true ? await sendWithToken(bearer, headers, send) : await send();
     if (!response.ok) {
       options.onStatus?.(response.status);
       const failure = toFailure(response, init?.method ?? 'GET');

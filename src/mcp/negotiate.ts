@@ -3,6 +3,7 @@ import { type McpServerRecord, mcpModernVersion } from '../protocol/mcp.ts';
 import { childSignal } from '../protocol/signal.ts';
 import type { EraVerdict } from './client.ts';
 import { connectError, mcpError, toSeconds } from './errors.ts';
+import { needsAuth } from './oauth/errors.ts';
 import { httpError, readHttpError, toHttpFailure } from './http-failure.ts';
 import { classifyProbe, type ProbeOutcome, type ProbeVerdict, showVersions } from './probe.ts';
 import { readRpcError } from './rpc-body.ts';
@@ -98,7 +99,7 @@ function refusal(verdict: ProbeVerdict & { kind: 'refuse' }, probeMs: number): E
     case 'http_error':
       return httpError(verdict.status ?? 0, verdict.content_type);
     case 'needs_auth':
-      return mcpError(code, 'Authorization needed: use Connect via OAuth.');
+      return needsAuth();
     case 'auth_forbidden':
       return mcpError(code, 'The server refused this account.');
     case 'connect_failed':

@@ -23,8 +23,16 @@ export interface Opener {
   flush(): Promise<void>;
 }
 
-export function createOpener(options: McpHostOptions, logger: Logger, env: ConnectDeps['env']): Opener {
-  const { clock, configDir, secret, accessToken, sandbox, ledger, onElicitation, roots } = options;
+/** Where a connection gets its token and its secrets from. */
+export type TokenDeps = Required<Pick<ConnectDeps, 'secret' | 'accessToken' | 'credentials'>>;
+
+export function createOpener(
+  options: McpHostOptions,
+  logger: Logger,
+  env: ConnectDeps['env'],
+  tokens: TokenDeps,
+): Opener {
+  const { clock, configDir, sandbox, ledger, onElicitation, roots } = options;
   const connect = options.connect ?? openMcpConnection;
   const store = configDir === undefined ? undefined : createRegistryStore(configDir, clock, logger);
   const projectRoot = path.resolve(options.projectRoot);
@@ -43,8 +51,7 @@ export function createOpener(options: McpHostOptions, logger: Logger, env: Conne
       folder,
       fetch: options.fetch ?? globalThis.fetch,
       signal,
-      ...(secret === undefined ? {} : { secret }),
-      ...(accessToken === undefined ? {} : { accessToken }),
+      ...tokens,
       ...(sandbox === undefined ? {} : { sandbox }),
       ...(ledger === undefined ? {} : { ledger }),
       ...(onElicitation === undefined ? {} : { onElicitation }),

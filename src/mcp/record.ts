@@ -1,8 +1,9 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { EngineError } from '../protocol/error.ts';
-import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
+import { isJsonObject, ownValue } from '../protocol/json.ts';
 import type { McpServerRecord, McpTransportKind } from '../protocol/mcp.ts';
+import { oauthSchema } from './oauth/settings.ts';
 import { checkServerUrl, hasPlaceholder } from './server-url.ts';
 
 export type RecordCheck =
@@ -73,7 +74,7 @@ const schema = z.looseObject({
       { error: 'must be an object' },
     )
     .optional(),
-  oauth: z.custom<JsonObject>(isJsonObject, { error: 'must be an object' }).optional(),
+  oauth: oauthSchema.optional(),
   directory_id: line.optional(),
 });
 
@@ -100,6 +101,10 @@ export function parseServerRecord(raw: unknown, nameInFile?: string): RecordChec
   const fail = (problem: string): RecordCheck => ({ ok: false, name, problem });
 
   if (!isJsonObject(raw)) return fail('record must be an object');
+  const { oauth } = raw;
+  if (isJsonObject(oauth) && Object.hasOwn(oauth, 'client_secret')) {
+    return fail('oauth.client_secret must not be in the file; it is entered when connecting');
+  }
   if (!isServerName(name)) {
     return fail(
       'name must be 1 to 32 letters, digits, `-` or `_`, start with a letter or digit, hold no `__` and not end in `_`',
@@ -135,9 +140,6 @@ function toRecord(name: string, raw: z.infer<typeof schema>, fail: (problem: str
     const problem = checkServerUrl(url);
     if (problem !== undefined) return fail(`url ${problem}`);
   }
-  if (raw.oauth !== undefined && Object.hasOwn(raw.oauth, 'client_secret')) {
-    return fail('oauth.client_secret must not be in the file; it is entered when connecting');
-  }
   const { probe_ms, start_ms, list_ms, call_ms, call_max_ms, task_max_ms } = raw.timeouts ?? {};
   return {
     ok: true,
@@ -162,7 +164,7 @@ function toRecord(name: string, raw: z.infer<typeof schema>, fail: (problem: str
         eager: raw.tools?.eager ?? [],
         pinned: raw.tools?.pinned ?? [],
       },
-      ...(raw.oauth === undefined ? {} : { oauth: raw.oauth }),
+      ...(raw.oauth === undefined ? {} : { oauth: present(raw.oauth) }),
       ...(raw.directory_id === undefined ? {} : { directory_id: raw.directory_id }),
     },
   };

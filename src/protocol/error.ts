@@ -55,6 +55,17 @@ export const errorReasons = [
   'sandbox_required',
   'needs_trust',
   'sandbox_unavailable',
+  'oauth_token_exchange_failed',
+  'oauth_state_mismatch',
+  'oauth_issuer_mismatch',
+  'oauth_pkce_unsupported',
+  'oauth_insecure_url',
+  'oauth_flow_expired',
+  'oauth_port_in_use',
+  'oauth_client_id_needed',
+  'oauth_registration_failed',
+  'oauth_callback_error',
+  'store_unavailable',
 ] as const;
 
 export type ErrorCode = ErrorKind | (typeof errorReasons)[number];

@@ -60,8 +60,21 @@ export interface McpServerRecord {
   /** Only what the record sets; the rest comes from `defaultMcpTimeouts`. */
   readonly timeouts: Partial<McpTimeouts>;
   readonly tools: McpToolPatterns;
-  readonly oauth?: JsonObject;
+  readonly oauth?: McpOAuthSettings;
   readonly directory_id?: string;
+}
+
+/** How to get a token for a server; everything may be absent, then the server's own metadata tells (mcp-host 10.1). */
+export interface McpOAuthSettings {
+  readonly client_id?: string;
+  readonly auth_url?: string;
+  readonly token_url?: string;
+  /** Separated by blanks. */
+  readonly scopes?: string;
+  readonly redirect_uri?: string;
+  readonly issuer?: string;
+  /** Where this client describes itself, for servers that take such an address as a client id. */
+  readonly client_metadata_url?: string;
 }
 
 /** Glob lists over bare tool names; `deny` wins. An empty `allow` allows all. */
@@ -196,3 +209,36 @@ export type McpElicitationAnswer =
   | { readonly action: 'accept'; readonly content?: JsonObject }
   | { readonly action: 'decline' }
   | { readonly action: 'cancel' };
+
+/** What is known of a server's token (mcp-host 10.4). */
+export interface McpTokenStatus {
+  readonly connected: boolean;
+  /** By the clock; a token of unknown lifetime never is. */
+  readonly expired: boolean;
+  /** Milliseconds since the epoch. */
+  readonly expires_at?: number;
+  readonly scope?: string;
+  readonly issuer?: string;
+  /** An expired token is replaced when it is next used. */
+  readonly renews: boolean;
+}
+
+/** An authorization that waits for the user to agree in a browser. */
+export interface McpAuthorization {
+  readonly id: string;
+  readonly server_name: string;
+  /** What the user opens. https, or http on this machine. */
+  readonly url: string;
+  /** Where the answer is expected. */
+  readonly redirect_uri: string;
+  /** Settles when the token is stored. @throws EngineError with a code of mcp-host section 15 */
+  readonly done: Promise<void>;
+  /**
+   * Hands in what the browser was sent to: the whole address, or the bare code where the server allows it. After
+   * `oauth_state_mismatch` the authorization still waits.
+   * @throws EngineError
+   */
+  complete(answer: string): Promise<void>;
+  /** Ends it; `done` is rejected. */
+  cancel(): void;
+}

@@ -5,7 +5,7 @@ import { errorOutput, okOutput, type ToolContext, type ToolOutput } from '../pro
 import { denied } from './containment.ts';
 import { toPlainText } from './html-text.ts';
 import { withoutOpenEnd } from './output-collector.ts';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from '../transport/public-address.ts';
 import { requestWeb, type WebResponse } from './web-request.ts';
 
 export interface WebSettings {

@@ -127,6 +127,11 @@ export const exceptions: readonly { readonly file: string; readonly allows: stri
     allows: 'node:http',
     why: 'web_fetch must connect to the very address it judged, which the global fetch cannot be told',
   },
+  {
+    file: 'mcp/oauth/listener.ts',
+    allows: 'node:http',
+    why: 'the answer of the browser arrives here also where no daemon runs, and only while an authorization waits',
+  },
   ...['process.exit', 'process.stdout'].map((allows) => ({
     file: 'plugins/server.ts',
     allows,

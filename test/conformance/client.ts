@@ -7,6 +7,7 @@ import type { McpHost } from '../../src/mcp/host-options.ts';
 import { createMcpHost } from '../../src/mcp/host.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/protocol/json.ts';
+import type { McpAuthorization } from '../../src/protocol/mcp.ts';
 import { systemClock } from '../../src/protocol/signal.ts';
 import type { Tool } from '../../src/protocol/tool.ts';
 
@@ -43,15 +44,39 @@ function openHost(url: string): McpHost {
     configDir: path.join(tmpdir(), `vibe-bus-conformance-${randomUUID()}`),
     trusted: true,
     records: [
-      { name, url, protocol: process.env['MCP_CONFORMANCE_PROTOCOL_VERSION'] === '2026-07-28' ? 'auto' : 'legacy' },
+      {
+        name,
+        url,
+        protocol: process.env['MCP_CONFORMANCE_PROTOCOL_VERSION'] === '2026-07-28' ? 'auto' : 'legacy',
+        oauth: {
+          client_metadata_url: 'https://conformance-test.local/client-metadata.json',
+          // an address of another machine: no port is opened, the answer is handed in
+          redirect_uri: 'https://conformance-test.local/callback',
+        },
+      },
     ],
+    onAuthorization: agree,
     // as a user who agrees to everything and leaves the form as it came
     onElicitation: async () => ({ action: 'accept', content: {} }),
   });
 }
 
+/** As a browser whose user agrees at once: the server sends it on to the address with the answer. */
+async function agree(authorization: McpAuthorization): Promise<void> {
+  const response = await fetch(authorization.url, { redirect: 'manual' });
+  await authorization.complete(response.headers.get('location') ?? '');
+}
+
 async function play(id: string, mcp: McpHost): Promise<void> {
+  if (id === 'auth/pre-registration') {
+    const { client_id, client_secret } = context();
+    await agree(await mcp.authorize(name, { client_id: String(client_id), client_secret: String(client_secret) }));
+  }
   const tools = await mcp.tools(name);
+  if (id.startsWith('auth/')) {
+    for (const tool of tools) await mcp.call(name, tool.name, {});
+    return;
+  }
   switch (id) {
     case 'tools_call':
       await mcp.call(name, 'add_numbers', { a: 5, b: 3 });
@@ -92,9 +117,14 @@ async function readAll(mcp: McpHost): Promise<void> {
   }
 }
 
+/** What the suite tells the client about a scenario. */
+function context(): JsonObject {
+  const value: unknown = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}');
+  return isJsonObject(value) ? value : {};
+}
+
 function contextCalls(): readonly { readonly name: string; readonly args: JsonObject }[] {
-  const context: unknown = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}');
-  const calls = isJsonObject(context) ? ownValue(context, 'toolCalls') : undefined;
+  const calls = ownValue(context(), 'toolCalls');
   if (!Array.isArray(calls)) throw new Error('the suite named no calls');
   return calls.filter(isJsonObject).map((call) => ({
     name: String(call['name']),

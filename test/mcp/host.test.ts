@@ -5,6 +5,7 @@ import { createMcpHost } from '../../src/mcp/host.ts';
 import type { McpHost, McpHostOptions } from '../../src/mcp/host-options.ts';
 import type { CallId } from '../../src/protocol/ids.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
+import { createMemorySecrets } from '../../src/store/memory-secrets.ts';
 import { systemClock } from '../../src/protocol/signal.ts';
 import { defaultPermissions, type ToolContext } from '../../src/protocol/tool.ts';
 import {
@@ -509,13 +510,11 @@ describe('saving and reloading (mcp-host 3.4)', () => {
   });
 
   test('remove ends the server and forgets its tokens', async () => {
-    const forgotten: string[] = [];
+    const secrets = createMemorySecrets();
+    await secrets.write('mcp.oauth.scripted', 'a token');
+    await secrets.write('mcp.client.scripted', 'a client');
     const server = scriptedServer(modernScript());
-    const { host, configDir } = createHost({
-      forgetSecrets: async (name) => {
-        forgotten.push(name);
-      },
-    });
+    const { host, configDir } = createHost({ secrets });
     await host.start();
     await host.save('user', [server.record]);
     await host.call('scripted', 'work', {});
@@ -524,7 +523,8 @@ describe('saving and reloading (mcp-host 3.4)', () => {
 
     expect(JSON.parse(readFileSync(path.join(configDir, 'mcp.json'), 'utf8'))).toEqual([]);
     expect(server.starts().filter(isAlive)).toEqual([]);
-    expect(forgotten).toEqual(['scripted']);
+    expect(await secrets.read('mcp.oauth.scripted')).toEqual({ kind: 'missing' });
+    expect(await secrets.read('mcp.client.scripted')).toEqual({ kind: 'missing' });
     expect(host.servers()).toEqual([]);
   });
 

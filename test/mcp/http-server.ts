@@ -9,6 +9,7 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   /** The client's end of the connection. */
   readonly port: number | undefined;
+  readonly body: string;
   /** The JSON-RPC message of a POST; empty otherwise. */
   readonly message: JsonObject;
   readonly rpc: string;
@@ -40,14 +41,24 @@ export async function startHttp(answer: HttpAnswer): Promise<HttpServer> {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       const text = Buffer.concat(chunks).toString('utf8');
-      const parsed: unknown = text === '' ? {} : JSON.parse(text);
+      const isJson = incoming.headers['content-type']?.includes('json') === true;
+      const parsed: unknown = text === '' || !isJson ? {} : JSON.parse(text);
       const message = isJsonObject(parsed) ? parsed : {};
       const rpc = typeof message['method'] === 'string' ? message['method'] : '';
       const verb = incoming.method ?? '';
       const count = counts.get(`${verb} ${rpc}`) ?? 0;
       counts.set(`${verb} ${rpc}`, count + 1);
       const port = incoming.socket.remotePort;
-      const request = { verb, path: incoming.url ?? '', headers: incoming.headers, port, message, rpc, count };
+      const request = {
+        verb,
+        path: incoming.url ?? '',
+        headers: incoming.headers,
+        port,
+        body: text,
+        message,
+        rpc,
+        count,
+      };
       requests.push(request);
       response.on('close', () => {
         if (!response.writableFinished) aborted.push(request);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toPlainText } from '../../src/tools/html-text.ts';
-import { isPublicAddress } from '../../src/tools/public-address.ts';
+import { isPublicAddress } from '../../src/transport/public-address.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
