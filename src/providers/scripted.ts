@@ -81,7 +81,8 @@ export function createScriptedProvider(data: ScriptedData, options: ScriptedOpti
       name: info.name,
       kind: 'mock',
       options: {
-        script: data.script as readonly Json[],
+        // why: what was played is played for all who share the script, wherever the next run executes
+        script: data.script.slice(next) as readonly Json[],
         default_model: info.default_model,
         stream_words: options.streamWords ?? false,
         supports_json_schema: info.supports_json_schema === true,

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { EngineOptions } from '../../src/engine/options.ts';
 import { type Admission, createAdmission, type Ticket } from '../../src/engine/admission.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
 import { createRecorder } from '../../src/testing/recorder.ts';
 import { createDrillEngine, createGate, startDrill, toMessage } from './drill.ts';
+import { describePlacements } from './placements.ts';
 
 const clock = createManualClock();
 
@@ -144,12 +146,27 @@ describe('who is next', () => {
   });
 });
 
-describe('in an engine', () => {
-  const waiting = { steps: 1, calls: [{ name: 'gate', input: {} }] };
+const waiting = { steps: 1, calls: [{ name: 'gate', input: {} }] };
 
+test('waiting is no part of the time a budget counts', async () => {
+  const gate = createGate();
+  const hand = createManualClock();
+  await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool], clock: hand });
+  startDrill(engine, waiting);
+  await gate.started();
+  const second = startDrill(engine, { steps: 0 }, { budget: { maxDurationMs: 1_000 } });
+
+  hand.advance(60_000);
+  gate.open();
+
+  expect((await second.outcome).stop).toEqual({ reason: 'completed' });
+});
+
+describePlacements('in an engine', (_open, placed) => {
+  const open = (options: EngineOptions) => createDrillEngine({ ...placed, ...options });
   test('a run that has to wait says so, shows its state and starts in its turn', async () => {
     const gate = createGate();
-    await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
+    await using engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
     const first = startDrill(engine, waiting);
     await gate.started();
 
@@ -180,7 +197,7 @@ describe('in an engine', () => {
     'a waiting run can be cancelled (%s) and gives up its place',
     async (mode) => {
       const gate = createGate();
-      await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
+      await using engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
       const first = startDrill(engine, waiting);
       await gate.started();
       const second = startDrill(engine, {});
@@ -198,7 +215,7 @@ describe('in an engine', () => {
 
   test('a text for a waiting run joins its first turn', async () => {
     const gate = createGate();
-    await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
+    await using engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
     startDrill(engine, waiting);
     await gate.started();
     const second = startDrill(engine, {});
@@ -210,23 +227,9 @@ describe('in an engine', () => {
     expect(messages[0]?.content).toMatchObject([{ text: '{}' }, { text: 'And hurry.' }]);
   });
 
-  test('waiting is no part of the time a budget counts', async () => {
-    const gate = createGate();
-    const hand = createManualClock();
-    await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool], clock: hand });
-    startDrill(engine, waiting);
-    await gate.started();
-    const second = startDrill(engine, { steps: 0 }, { budget: { maxDurationMs: 1_000 } });
-
-    hand.advance(60_000);
-    gate.open();
-
-    expect((await second.outcome).stop).toEqual({ reason: 'completed' });
-  });
-
   test('a run that must not wait, or finds the queue full, is refused at once', async () => {
     const gate = createGate();
-    await using engine = await createDrillEngine({
+    await using engine = await open({
       admission: { maxActiveRuns: 1, maxQueued: 1 },
       tools: [gate.tool],
     });
@@ -241,7 +244,7 @@ describe('in an engine', () => {
   });
 
   test('a tenant with 500 waiting runs delays the first of another by less than two of its runs', async () => {
-    await using engine = await createDrillEngine({ admission: { maxActiveRuns: 4 } });
+    await using engine = await open({ admission: { maxActiveRuns: 4 } });
     using recorder = createRecorder(engine.bus);
     const flood = Array.from({ length: 504 }, () => startDrill(engine, { delay_ms: 5 }, { tenant: 'flood' }));
 
@@ -255,7 +258,7 @@ describe('in an engine', () => {
 
   test('a follow-up waits for its turn like any run', async () => {
     const gate = createGate();
-    await using engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
+    await using engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
     const first = startDrill(engine, {});
     await first.outcome;
     startDrill(engine, waiting);
@@ -273,7 +276,7 @@ describe('in an engine', () => {
 
   test('closing ends what waits', async () => {
     const gate = createGate();
-    const engine = await createDrillEngine({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
+    const engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
     startDrill(engine, waiting);
     await gate.started();
     const runs = Array.from({ length: 20 }, () => startDrill(engine, {}));

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { type Logger, silentLogger } from '../../src/protocol/deps.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
+import { describePlacements } from './placements.ts';
 import { calling, openTestEngine, toolNamed, worker } from './support.ts';
 
 const touch = toolNamed('touch', () => 'ok');
 /** A step that uses 15 tokens, 10 in and 5 out, and asks for another. */
 const step = calling(['touch']);
 
-describe('the budget of a run', () => {
+describePlacements('the budget of a run', (open) => {
   test('stops it before the next step, as a cancellation with its cause', async () => {
-    await using stage = await openTestEngine([step, step, { text: 'never' }], { tools: [touch] });
+    await using stage = await open([step, step, { text: 'never' }], { tools: [touch] });
 
     const run = stage.engine.run(worker, 'go', { budget: { maxTokens: 30 } });
 
@@ -19,7 +20,7 @@ describe('the budget of a run', () => {
   });
 
   test('that is used up by the last step leaves the run completed', async () => {
-    await using stage = await openTestEngine([step, { text: 'done' }], { tools: [touch] });
+    await using stage = await open([step, { text: 'done' }], { tools: [touch] });
 
     const { stop } = await stage.engine.run(worker, 'go', { budget: { maxTokens: 30 } }).outcome;
 
@@ -29,26 +30,20 @@ describe('the budget of a run', () => {
   test('comes from the run, else the engine, else the configuration, limit by limit', async () => {
     const options = {
       tools: [touch],
-      config: { budget: { max_tokens: 15, max_duration_secs: 3600 } },
-      budget: { maxDurationMs: 1_000 },
+      config: { budget: { max_tokens: 15 } },
+      budget: { maxDurationMs: 60_000 },
     };
-    await using stage = await openTestEngine([step, step, { text: 'done' }, step, { text: 'never' }], options);
+    await using stage = await open([step, step, { text: 'done' }, step, { text: 'never' }], options);
 
     const roomy = await stage.engine.run(worker, 'go', { budget: { maxTokens: 1000 } }).outcome;
     expect(roomy.stop).toEqual({ reason: 'completed' });
     const { stop } = await stage.engine.run(worker, 'go').outcome;
     expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_tokens' });
-
-    const clock = createManualClock();
-    const slow = toolNamed('touch', () => clock.advance(1_000));
-    await using timed = await openTestEngine([step, { text: 'never' }], { ...options, tools: [slow], clock });
-    const late = await timed.engine.run(worker, 'go', { budget: { maxTokens: 1000 } }).outcome;
-    expect(late.stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
   });
 
   test('counts repair and summary calls, which are no steps', async () => {
     const schema = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] };
-    await using stage = await openTestEngine([{ text: 'yes' }, { text: 'no json either' }, { text: 'never' }]);
+    await using stage = await open([{ text: 'yes' }, { text: 'no json either' }, { text: 'never' }]);
 
     const failing = stage.engine.runStructured(worker, 'go', schema, { budget: { maxTokens: 30 } });
 
@@ -65,7 +60,7 @@ describe('the budget of a run', () => {
     ['whose repair fails', 'no json either', undefined],
   ])('lets the answer of the step that used it up be repaired, once, %s', async (_what, repaired, expected) => {
     const schema = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] };
-    await using stage = await openTestEngine([{ text: 'yes' }, { text: repaired }, { text: 'never' }]);
+    await using stage = await open([{ text: 'yes' }, { text: repaired }, { text: 'never' }]);
 
     const result = await stage.engine
       .runStructured(worker, 'go', schema, { budget: { maxTokens: 15 } })
@@ -74,6 +69,35 @@ describe('the budget of a run', () => {
     if (expected === undefined) expect(result).toMatchObject({ kind: 'invalid_request', outcome: { steps: 1 } });
     else expect(result).toMatchObject({ value: expected, outcome: { stop: { reason: 'completed' }, steps: 1 } });
     expect(stage.requests).toHaveLength(2);
+  });
+});
+
+describePlacements('the time of a run by the clock of the machine', (open) => {
+  test('ends it before its next step', async () => {
+    const slow = toolNamed('touch', () => new Promise((resolve) => setTimeout(resolve, 30)));
+    await using stage = await open([step, { text: 'never' }], { tools: [slow] });
+
+    const { stop } = await stage.engine.run(worker, 'go', { budget: { maxDurationMs: 20 } }).outcome;
+
+    expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
+  });
+});
+
+describe('the time of a run', () => {
+  test('is counted by the clock of the engine', async () => {
+    const clock = createManualClock();
+    const slow = toolNamed('touch', () => clock.advance(1_000));
+    const options = {
+      tools: [slow],
+      clock,
+      config: { budget: { max_duration_secs: 3600 } },
+      budget: { maxDurationMs: 1_000 },
+    };
+    await using stage = await openTestEngine([step, { text: 'never' }], options);
+
+    const { stop } = await stage.engine.run(worker, 'go', { budget: { maxTokens: 1000 } }).outcome;
+
+    expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
   });
 
   test('ends a wait for a retry’s next attempt too', async () => {
@@ -91,7 +115,7 @@ describe('the budget of a run', () => {
   });
 });
 
-describe('what a run may cost', () => {
+describePlacements('what a run may cost', (open) => {
   const usage = { input_tokens: 1000, output_tokens: 1000 };
   const dear = { ...step, usage };
 
@@ -109,7 +133,7 @@ describe('what a run may cost', () => {
       0.05,
     ],
   ])('is counted by %s', async (_what, options, cost) => {
-    await using stage = await openTestEngine([dear, { text: 'never', usage }], { tools: [touch], ...options });
+    await using stage = await open([dear, { text: 'never', usage }], { tools: [touch], ...options });
 
     const run = stage.engine.run(worker, 'go', { model: 'm', budget: { maxCost: cost } });
 
@@ -118,7 +142,7 @@ describe('what a run may cost', () => {
   });
 
   test('models of the built-in providers have a price, by shorthand too, and one’s own goes first', async () => {
-    await using stage = await openTestEngine(
+    await using stage = await open(
       [
         { text: 'a', usage },
         { text: 'b', usage },
@@ -136,7 +160,7 @@ describe('what a run may cost', () => {
   });
 
   test('cached tokens without a price of their own cost what input costs', async () => {
-    await using stage = await openTestEngine([{ text: 'a', usage: { ...usage, cache_read_tokens: 1000 } }], {
+    await using stage = await open([{ text: 'a', usage: { ...usage, cache_read_tokens: 1000 } }], {
       prices: { m: { input: 10, output: 0 } },
     });
 
@@ -149,7 +173,7 @@ describe('what a run may cost', () => {
   test('without a known price is not enforced, which one warning says', async () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
-    await using stage = await openTestEngine([dear, dear, { text: 'done', usage }], { tools: [touch], logger });
+    await using stage = await open([dear, dear, { text: 'done', usage }], { tools: [touch], logger });
 
     const run = stage.engine.run(worker, 'go', { model: 'unheard-of', budget: { maxCost: 0.000001 } });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createEngine } from '../../src/engine.ts';
 import type { EngineOptions, RunOptions } from '../../src/engine/options.ts';
 import { createScriptedProvider } from '../../src/providers/scripted.ts';
+import { describePlacements } from './placements.ts';
 import { calling, deferred, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
 
 describe('what is asked for wrongly is refused by name', () => {
@@ -157,11 +158,11 @@ describe('closing', () => {
   });
 });
 
-describe('the loop', () => {
+describePlacements('the loop', (open) => {
   test('a retry repeats the model call alone: finished tools do not run again (AG15)', async () => {
     let executed = 0;
     const failing = { error: { kind: 'server_error', message: 'down' } };
-    await using stage = await openTestEngine([calling(['t']), failing, failing, { text: 'done' }], {
+    await using stage = await open([calling(['t']), failing, failing, { text: 'done' }], {
       tools: [toolNamed('t', () => void (executed += 1), { is_mutating: true })],
       retryBaseDelayMs: 0,
     });
@@ -177,7 +178,7 @@ describe('the loop', () => {
 
   test('a mutating call that ran out of time is not made again by itself (AG15)', async () => {
     let executed = 0;
-    await using stage = await openTestEngine([calling(['t']), { text: 'done' }], {
+    await using stage = await open([calling(['t']), { text: 'done' }], {
       tools: [
         toolNamed(
           't',
@@ -204,7 +205,7 @@ describe('the loop', () => {
     ['whose calls are vetoed', calling(['vetoed', {}])],
     ['whose arguments are broken', { tool_calls: [{ id: 'c', name: 't', arguments: '{"a":' }] }],
   ])('a model %s is stopped by `max_steps` (AG17)', async (_what, entry) => {
-    await using stage = await openTestEngine(
+    await using stage = await open(
       Array.from({ length: 12 }, () => entry),
       {
         tools: [toolNamed('t', () => 'ok'), toolNamed('vetoed', () => 'never')],
@@ -220,7 +221,7 @@ describe('the loop', () => {
 
   test('the same call with the same result five times in a row is one warning, never a stop (AG17)', async () => {
     const script = [...Array.from({ length: 12 }, () => calling(['t'])), { text: 'done' }];
-    await using stage = await openTestEngine(script, { tools: [toolNamed('t', () => 'ok')] });
+    await using stage = await open(script, { tools: [toolNamed('t', () => 'ok')] });
 
     const outcome = await stage.engine.run(worker, 'go').outcome;
 
@@ -238,7 +239,7 @@ describe('the loop', () => {
   test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
     'tools, variables and roles named `%s` are ordinary names (AG18)',
     async (name) => {
-      await using stage = await openTestEngine([calling([name]), calling(['t']), { text: 'done' }], {
+      await using stage = await open([calling([name]), calling(['t']), { text: 'done' }], {
         tools: [toolNamed('t', () => 'ok')],
       });
 
@@ -262,7 +263,7 @@ describe('the loop', () => {
     const seen = new Set<number>();
     const perStep = 40;
     const step = calling(...Array.from({ length: perStep }, (_, n) => ['t', { n }] as const));
-    await using stage = await openTestEngine([...Array.from({ length: 25 }, () => step), { text: 'done' }], {
+    await using stage = await open([...Array.from({ length: 25 }, () => step), { text: 'done' }], {
       maxParallelTools: perStep,
       tools: [
         toolNamed('t', async (_input, { signal }) => {

@@ -14,6 +14,7 @@ import {
   scriptedServer,
   tempFolder,
 } from '../mcp/support.ts';
+import { describePlacements } from './placements.ts';
 import { calling, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
 
 const eager = { tools: { eager: ['*'] } };
@@ -135,7 +136,7 @@ describe('servers and the first step of a run', () => {
   });
 });
 
-describe.each(['inline', 'thread'] as const)('tools that come and go during a run (%s)', (placement) => {
+describePlacements('tools that come and go during a run', (open) => {
   test('each step is offered what the registry holds then', async () => {
     const late = toolNamed('late', () => 'came late');
     const swap = toolNamed('swap', () => {
@@ -143,8 +144,7 @@ describe.each(['inline', 'thread'] as const)('tools that come and go during a ru
       stage.engine.tools.remove('swap');
       return 'swapped';
     });
-    await using stage = await openTestEngine([calling(['swap']), calling(['late'], ['swap']), { text: 'done' }], {
-      placement,
+    await using stage = await open([calling(['swap']), calling(['late'], ['swap']), { text: 'done' }], {
       tools: [swap],
     });
 
@@ -162,8 +162,7 @@ describe.each(['inline', 'thread'] as const)('tools that come and go during a ru
       await stage.engine.mcp.ready();
       return 'ready';
     });
-    await using stage = await openTestEngine([calling(['wait']), calling(['mcp__scripted__work']), { text: 'done' }], {
-      placement,
+    await using stage = await open([calling(['wait']), calling(['mcp__scripted__work']), { text: 'done' }], {
       tools: [wait],
       mcpServers: [server.record],
     });

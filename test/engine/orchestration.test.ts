@@ -1,18 +1,14 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BusEvent } from '../../src/bus/events.ts';
 import type { Engine } from '../../src/engine.ts';
 import { agentTool, maxAgentDepth } from '../../src/engine/agent-tool.ts';
 import type { EngineOptions } from '../../src/engine/options.ts';
 import { type AgentInput, defineAgent } from '../../src/protocol/agent.ts';
-import { silentLogger } from '../../src/protocol/deps.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { createRecorder, type EventRecorder } from '../../src/testing/recorder.ts';
-import { createRunPool } from '../../src/workers/run-pool.ts';
 import type { Drill } from '../fixtures/runs/drill.ts';
 import { createDrillEngine, createGate, echo, soldier, toMessage } from './drill.ts';
-
-const runPool = createRunPool({ logger: silentLogger, threads: 2 });
-afterAll(() => runPool.close());
+import { describePlacements } from './placements.ts';
 
 const scout: AgentInput = { role: 'scout', system_prompt: 'Look.', description: 'Looks around.', tools: 'none' };
 
@@ -25,9 +21,9 @@ function startedEvents(recorder: EventRecorder): readonly BusEvent<'agent_starte
   return recorder.envelopes.flatMap(({ event }) => (event.type === 'agent_started' ? [event] : []));
 }
 
-describe.each(['inline', 'thread'] as const)('child runs, %s', (placement) => {
+describePlacements('child runs', (_open, placed) => {
   const open = (options: EngineOptions = {}): Promise<Engine> =>
-    createDrillEngine({ runPool, placement, agents: [scout], ...options });
+    createDrillEngine({ ...placed, agents: [scout], ...options });
   const lead = (drill: Drill): [AgentInput, string] => [
     { ...soldier, role: 'lead', tools: 'none', delegates: ['scout'] },
     toMessage(drill),
@@ -266,12 +262,12 @@ describe('agents as tools', () => {
   });
 });
 
-describe.each(['inline', 'thread'] as const)('hand-off, %s', (placement) => {
+describePlacements('hand-off', (_open, placed) => {
   const desk: AgentInput = { ...soldier, role: 'desk', tools: 'none', handoffs: ['scout', 'medic'] };
   const handOff = (input: JsonObject) => ({ steps: 1, calls: [{ name: 'hand_off', input }], text: 'not reached' });
 
   test('ends the run with a wish the caller acts on', async () => {
-    await using engine = await createDrillEngine({ runPool, placement, agents: [scout] });
+    await using engine = await createDrillEngine({ ...placed, agents: [scout] });
 
     const outcome = await engine.run(desk, toMessage(handOff({ role: 'scout', message: 'Go and look.' }))).outcome;
 
@@ -284,7 +280,7 @@ describe.each(['inline', 'thread'] as const)('hand-off, %s', (placement) => {
   });
 
   test('a role that was not offered is refused, and the run goes on', async () => {
-    await using engine = await createDrillEngine({ runPool, placement });
+    await using engine = await createDrillEngine({ ...placed });
 
     const outcome = await engine.run(desk, toMessage(handOff({ role: 'king', message: 'Rule.' }))).outcome;
 
@@ -296,7 +292,7 @@ describe.each(['inline', 'thread'] as const)('hand-off, %s', (placement) => {
   });
 
   test('a hook may refuse it', async () => {
-    await using engine = await createDrillEngine({ runPool, placement });
+    await using engine = await createDrillEngine({ ...placed });
     engine.hooks.beforeTool('stay', ({ tool }) => (tool === 'hand_off' ? { abort: 'stay' } : undefined));
 
     const outcome = await engine.run(desk, toMessage(handOff({ role: 'scout', message: 'Go.' }))).outcome;
@@ -305,7 +301,7 @@ describe.each(['inline', 'thread'] as const)('hand-off, %s', (placement) => {
   });
 
   test('a structured run that hands off gives no value', async () => {
-    await using engine = await createDrillEngine({ runPool, placement });
+    await using engine = await createDrillEngine({ ...placed });
     const message = toMessage(handOff({ role: 'scout', message: 'Go.' }));
 
     const failed = engine.runStructured(desk, message, { type: 'object' });
@@ -329,9 +325,9 @@ describe('specs', () => {
   });
 });
 
-describe.each(['inline', 'thread'] as const)('map, %s', (placement) => {
+describePlacements('map', (_open, placed) => {
   test('gives the outcomes in the order of the inputs, so many at a time', async () => {
-    await using engine = await createDrillEngine({ runPool, placement });
+    await using engine = await createDrillEngine({ ...placed });
     using recorder = createRecorder(engine.bus);
     let active = 0;
     let most = 0;
@@ -351,7 +347,7 @@ describe.each(['inline', 'thread'] as const)('map, %s', (placement) => {
   });
 
   test('a run that fails is one of the outcomes', async () => {
-    await using engine = await createDrillEngine({ runPool, placement });
+    await using engine = await createDrillEngine({ ...placed });
     const seen: number[] = [];
 
     const outcomes = await engine.map(

@@ -12,13 +12,13 @@ import { createRecorder } from '../../src/testing/recorder.ts';
 import { createRunPool } from '../../src/workers/run-pool.ts';
 import { createLogRecorder } from '../workers/pool-fixture.ts';
 import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from './drill.ts';
+import { describePlacements } from './placements.ts';
 
 const runPool = createRunPool({ logger: silentLogger, threads: 2 });
 afterAll(() => runPool.close());
 
-// Every promise of a run, wherever it executes.
-describe.each(['inline', 'thread'] as const)('%s', (placement) => {
-  const open = (options: EngineOptions = {}) => createDrillEngine({ runPool, placement, ...options });
+describePlacements('every promise of a run', (_open, placed) => {
+  const open = (options: EngineOptions = {}) => createDrillEngine({ ...placed, ...options });
 
   async function collect(events: AsyncIterable<Envelope>): Promise<readonly Envelope[]> {
     const all: Envelope[] = [];
@@ -33,7 +33,7 @@ describe.each(['inline', 'thread'] as const)('%s', (placement) => {
 
     const { runs } = engine.stats();
 
-    expect(runs).toMatchObject({ active: 1, inline: placement === 'inline' ? 1 : 0 });
+    expect(runs).toMatchObject({ active: 1, inline: placed.placement === 'inline' ? 1 : 0 });
     await run.outcome;
   });
 

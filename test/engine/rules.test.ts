@@ -5,14 +5,15 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEngine } from '../../src/engine.ts';
 import { agentTool } from '../../src/engine/agent-tool.ts';
 import { createScriptedProvider } from '../../src/providers/scripted.ts';
-import { calling, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
+import { describePlacements } from './placements.ts';
+import { calling, resultsOf, toolNamed, worker } from './support.ts';
 
 const touch = toolNamed('touch', () => 'done');
 
-describe('rules of the engine and of a run', () => {
+describePlacements('rules of the engine and of a run', (open) => {
   test('add up, deny wins, and an agent has its own', async () => {
     const step = calling(['touch', { file: 'a' }], ['touch', { file: 'b' }], ['touch', { file: 'c' }]);
-    await using stage = await openTestEngine([step, { text: 'done' }, step, { text: 'done' }], {
+    await using stage = await open([step, { text: 'done' }, step, { text: 'done' }], {
       tools: [touch],
       rules: { allow: ['touch'], agents: { worker: { deny: ['touch(file=a)'] } } },
     });
@@ -28,11 +29,11 @@ describe('rules of the engine and of a run', () => {
   });
 
   test('that cannot be read are refused by name, of the engine when it opens, of a run when it starts', async () => {
-    await expect(openTestEngine([], { rules: { ask: ['bash('] } })).rejects.toMatchObject({
+    await expect(open([], { rules: { ask: ['bash('] } })).rejects.toMatchObject({
       kind: 'config',
       message: expect.stringContaining('option `rules`, list `ask`: `bash(`') as string,
     });
-    await using stage = await openTestEngine([]);
+    await using stage = await open([]);
     expect(() => stage.engine.run(worker, 'go', { rules: { agents: { worker: { deny: [''] } } } })).toThrow(
       'option `rules` of agent `worker`, list `deny`',
     );
@@ -41,7 +42,7 @@ describe('rules of the engine and of a run', () => {
 
   test('of a run hold for its child runs too, whatever their own options say', async () => {
     const child = agentTool({ ...worker, role: 'child' }, { rules: { allow: ['touch'] } });
-    await using stage = await openTestEngine(
+    await using stage = await open(
       [calling(['child', { task: 'touch it' }]), calling(['touch']), { text: 'refused' }, { text: 'done' }],
       { tools: [touch, child] },
     );

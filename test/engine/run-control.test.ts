@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EngineError } from '../../src/protocol/error.ts';
-import { calling, deferred, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
+import { describePlacements } from './placements.ts';
+import { calling, deferred, resultsOf, toolNamed, worker } from './support.ts';
 
 /** A tool that says when it was reached and goes on when told. */
 function gatedTool() {
@@ -13,10 +14,10 @@ function gatedTool() {
   return { tool, reached: reached.promise, goOn: goOn.resolve };
 }
 
-describe('cancel', () => {
+describePlacements('cancel', (open) => {
   test('hard: what is in flight is aborted, what waits is not started, every call is answered', async () => {
     const gate = gatedTool();
-    await using stage = await openTestEngine([calling(['gate'], ['gate'], ['gate']), { text: 'never' }], {
+    await using stage = await open([calling(['gate'], ['gate'], ['gate']), { text: 'never' }], {
       tools: [{ ...gate.tool, is_mutating: true }],
       cancelGraceMs: 10,
     });
@@ -40,7 +41,7 @@ describe('cancel', () => {
 
   test('cooperative: the step completes with all its calls, and no further model call starts', async () => {
     const gate = gatedTool();
-    await using stage = await openTestEngine([calling(['gate'], ['gate']), { text: 'never' }], {
+    await using stage = await open([calling(['gate'], ['gate']), { text: 'never' }], {
       tools: [{ ...gate.tool, is_mutating: true }],
     });
     const run = stage.engine.run(worker, 'go');
@@ -56,7 +57,7 @@ describe('cancel', () => {
   });
 
   test('the caller’s signal is a hard cancel, also when it aborted before', async () => {
-    await using stage = await openTestEngine([{ text: 'never' }]);
+    await using stage = await open([{ text: 'never' }]);
     const before = AbortSignal.abort(new Error('changed my mind'));
 
     const outcome = await stage.engine.run(worker, 'go', { signal: before }).outcome;
@@ -67,7 +68,7 @@ describe('cancel', () => {
 
   test('during a model call: no partial message is kept, and the step does not count', async () => {
     const asked = deferred();
-    await using stage = await openTestEngine([{ text: 'late', delay_ms: 3_600_000 }], {
+    await using stage = await open([{ text: 'late', delay_ms: 3_600_000 }], {
       onRequest: () => asked.resolve(),
     });
     const run = stage.engine.run(worker, 'go');
@@ -79,7 +80,7 @@ describe('cancel', () => {
   });
 
   test('of a run that has ended resolves at once', async () => {
-    await using stage = await openTestEngine([{ text: 'done' }]);
+    await using stage = await open([{ text: 'done' }]);
     const run = stage.engine.run(worker, 'go');
     await run.outcome;
 
@@ -89,7 +90,7 @@ describe('cancel', () => {
 
   test('a cancelled transcript goes on with `history`', async () => {
     const gate = gatedTool();
-    await using stage = await openTestEngine([calling(['gate']), { text: 'welcome back' }], {
+    await using stage = await open([calling(['gate']), { text: 'welcome back' }], {
       tools: [gate.tool],
       cancelGraceMs: 1,
     });
@@ -105,10 +106,10 @@ describe('cancel', () => {
   });
 });
 
-describe('steering', () => {
+describePlacements('steering', (open) => {
   test('joins the next turn behind the results, as one event', async () => {
     const gate = gatedTool();
-    await using stage = await openTestEngine([calling(['gate']), { text: 'done' }], { tools: [gate.tool] });
+    await using stage = await open([calling(['gate']), { text: 'done' }], { tools: [gate.tool] });
     const run = stage.engine.run(worker, 'go');
     await gate.reached;
 
@@ -127,7 +128,7 @@ describe('steering', () => {
   });
 
   test('that arrives with the last answer is answered too; after the end it is refused', async () => {
-    await using stage = await openTestEngine([{ text: 'done' }, { text: 'done again' }], {
+    await using stage = await open([{ text: 'done' }, { text: 'done again' }], {
       onRequest: () => {
         if (stage.requests.length === 1) run.steer('One more thing.');
       },
@@ -141,11 +142,11 @@ describe('steering', () => {
   });
 });
 
-describe('approval through the handle', () => {
+describePlacements('approval through the handle', (open) => {
   const deploy = toolNamed('deploy', (input) => `deployed ${JSON.stringify(input)}`, { needs_approval: true });
 
   test('approve and deny by call id, in any order; what waits is listed with its hash and rule', async () => {
-    await using stage = await openTestEngine(
+    await using stage = await open(
       [calling(['deploy', { to: 'a' }], ['deploy', { to: 'b' }], ['deploy', { to: 'c' }]), { text: 'done' }],
       { tools: [deploy], approver: 'bus' },
     );
@@ -191,7 +192,7 @@ describe('approval through the handle', () => {
   });
 
   test('an approval with `always` is not asked again in this run, and is in the next', async () => {
-    await using stage = await openTestEngine(
+    await using stage = await open(
       [calling(['deploy']), calling(['deploy']), { text: 'done' }, calling(['deploy']), { text: 'done' }],
       {
         tools: [deploy],
@@ -210,7 +211,7 @@ describe('approval through the handle', () => {
   });
 
   test('a bad call id or rule is the caller’s error, and the question stays open', async () => {
-    await using stage = await openTestEngine([calling(['deploy']), { text: 'done' }], {
+    await using stage = await open([calling(['deploy']), { text: 'done' }], {
       tools: [deploy],
       approver: 'bus',
     });
@@ -229,7 +230,7 @@ describe('approval through the handle', () => {
   });
 
   test('a cancelled run takes its questions back', async () => {
-    await using stage = await openTestEngine([calling(['deploy']), { text: 'never' }], {
+    await using stage = await open([calling(['deploy']), { text: 'never' }], {
       tools: [deploy],
       approver: 'bus',
     });

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Envelope } from '../../src/bus/envelope.ts';
-import { calling, deferred, openTestEngine, toolNamed, worker } from './support.ts';
+import { describePlacements } from './placements.ts';
+import { calling, deferred, toolNamed, worker } from './support.ts';
 
 async function collect(events: AsyncIterable<Envelope>): Promise<readonly Envelope[]> {
   const found: Envelope[] = [];
@@ -11,7 +12,7 @@ async function collect(events: AsyncIterable<Envelope>): Promise<readonly Envelo
 const numbers = (envelopes: readonly Envelope[]): readonly number[] => envelopes.flatMap(({ seq }) => seq ?? []);
 const upTo = (last: number, from = 1): readonly number[] => Array.from({ length: last - from + 1 }, (_, n) => from + n);
 
-describe('events of a run', () => {
+describePlacements('events of a run', (open) => {
   test('from a number on: first what happened, then live, without gap or repeat', async () => {
     const reached = deferred();
     const goOn = deferred();
@@ -19,7 +20,7 @@ describe('events of a run', () => {
       reached.resolve();
       await goOn.promise;
     });
-    await using stage = await openTestEngine([calling(['wait']), calling(['wait'], ['wait']), { text: 'done' }], {
+    await using stage = await open([calling(['wait']), calling(['wait'], ['wait']), { text: 'done' }], {
       tools: [wait],
     });
     const run = stage.engine.run(worker, 'go');
@@ -46,7 +47,7 @@ describe('events of a run', () => {
     const step = calling(...Array.from({ length: 30 }, (_, n) => ['tick', { n }] as const));
     const reading: Promise<readonly Envelope[]>[] = [];
     const starts: number[] = [];
-    await using stage = await openTestEngine([...Array.from({ length: 40 }, () => step), { text: 'done' }], {
+    await using stage = await open([...Array.from({ length: 40 }, () => step), { text: 'done' }], {
       tools: [
         toolNamed('tick', async ({ n }) => {
           if (starts.length < 40 && n === (starts.length * 7) % 30) {
@@ -72,7 +73,7 @@ describe('events of a run', () => {
 
   test('a reader that stops reading neither delays the run nor stays subscribed', async () => {
     const step = calling(...Array.from({ length: 40 }, (_, n) => ['tick', { n }] as const));
-    await using stage = await openTestEngine([...Array.from({ length: 20 }, () => step), { text: 'done' }], {
+    await using stage = await open([...Array.from({ length: 20 }, () => step), { text: 'done' }], {
       tools: [toolNamed('tick', () => 'ok')],
     });
     const run = stage.engine.run(worker, 'go');
@@ -92,7 +93,7 @@ describe('events of a run', () => {
   });
 
   test.each([0, -1, 1.5, Number.NaN])('`from: %s` is refused by name', async (from) => {
-    await using stage = await openTestEngine([{ text: 'done' }]);
+    await using stage = await open([{ text: 'done' }]);
     const run = stage.engine.run(worker, 'go');
 
     await expect(run.events({ from }).next()).rejects.toMatchObject({
@@ -103,7 +104,7 @@ describe('events of a run', () => {
   });
 
   test('deltas carry no number, come before the text of their step, and are not in the replay', async () => {
-    await using stage = await openTestEngine([
+    await using stage = await open([
       {
         text: 'Hello you',
         deltas: [
@@ -125,7 +126,7 @@ describe('events of a run', () => {
   });
 
   test('two runs at once are numbered each for itself', async () => {
-    await using stage = await openTestEngine([calling(['t']), calling(['t']), { text: 'a' }, { text: 'b' }], {
+    await using stage = await open([calling(['t']), calling(['t']), { text: 'a' }, { text: 'b' }], {
       tools: [toolNamed('t', () => 'ok')],
     });
 

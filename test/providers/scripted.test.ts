@@ -100,4 +100,13 @@ describe('scripted provider', () => {
   ])('refuses %j', (entry, message) => {
     expect(() => createScriptedProvider({ script: [entry] })).toThrow(message);
   });
+
+  test('as data it knows how far it is: another thread goes on where it stands', async () => {
+    const provider = createScriptedProvider({ script: [{ text: 'one' }, { text: 'two' }, { text: 'three' }] });
+    await provider.complete(ask('go'));
+    await provider.onRequest?.(ask('answered elsewhere'));
+
+    expect(provider.ref?.().options).toMatchObject({ script: [{ text: 'three' }] });
+    expect(provider.remaining()).toBe(1);
+  });
 });
