@@ -9,7 +9,6 @@ import type { ActorContext, Behavior, Reply } from './actor.ts';
 
 export type RunCommand =
   | { readonly type: 'cancel'; readonly mode: CancelMode }
-  | { readonly type: 'steer'; readonly text: string }
   | {
       readonly type: 'decide';
       readonly call: CallId;
@@ -28,7 +27,7 @@ export interface RunActorDeps {
   readonly signal: AbortSignal | undefined;
   /** Executes the run; settles the outcome itself. */
   execute(control: ActorControl, inbox: RunInbox): Promise<void>;
-  /** Called after each text that joined. */
+  /** Called with each text that joined. */
   onSteered(text: string): void;
   /** Answers a call that waits for approval. @throws EngineError when it cannot */
   decide(call: CallId, decision: ApprovalDecision, hash: string | undefined): void;
@@ -36,6 +35,11 @@ export interface RunActorDeps {
 
 /** What reaches a run while it executes. */
 export interface RunInbox {
+  /**
+   * Joins a text, at once and not through the mailbox: what was accepted must be there when the run looks for the last time.
+   * False when it came too late.
+   */
+  join(text: string): boolean;
   /** The texts that joined since the last ask. */
   takeSteering(): readonly string[];
   /** Hears further commands, instead of the listener before. */
@@ -43,8 +47,8 @@ export interface RunInbox {
 }
 
 export interface RunListener {
-  /** Takes the texts that join; without it they wait for `takeSteering`. */
-  steer?(text: string): void;
+  /** Takes a text, false when it is too late; without it texts wait for `takeSteering`. */
+  steer?(text: string): boolean;
   /** Hears of a cancel sent to the run; a hard one has aborted the signal before. */
   cancel?(mode: CancelMode): void;
 }
@@ -75,6 +79,13 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
 
   cause(): undefined {
     return undefined;
+  }
+
+  join(text: string): boolean {
+    if (this.#listener.steer === undefined) this.#steering = [...this.#steering, text];
+    else if (!this.#listener.steer(text)) return false;
+    this.#deps.onSteered(text);
+    return true;
   }
 
   takeSteering(): readonly string[] {
@@ -110,11 +121,6 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
         this.#isStopRequested = true;
         if (command.mode === 'hard') this.#abort();
         this.#listener.cancel?.(command.mode);
-        return;
-      case 'steer':
-        this.#deps.onSteered(command.text);
-        if (this.#listener.steer === undefined) this.#steering = [...this.#steering, command.text];
-        else this.#listener.steer(command.text);
         return;
       case 'decide':
         try {

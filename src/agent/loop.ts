@@ -85,7 +85,11 @@ export async function runAgent(
         return session.end({ reason: 'error', kind: 'other', message: truncatedTwiceText }); // 11
       session.cutFrom = answer;
       transcript.push({ role: 'user', content: [{ type: 'text', text: nudgeText }] });
-    } else if (!session.joinSteering()) return session.end({ reason: 'completed' }); // 12
+    } else if (!session.joinSteering()) {
+      const late = session.awaitSteering();
+      if (late === undefined) return session.end({ reason: 'completed' }); // 12
+      await late;
+    }
   }
 }
 

@@ -38,6 +38,11 @@ export interface AgentPorts {
   takeTurn?(): Promise<void> | undefined;
   /** Texts that joined the run since the last ask (`run.steer`). */
   takeSteering?(): readonly string[];
+  /**
+   * To be awaited by a session that has nothing left to do: a text is on its way to it. Nothing when there is none; then none
+   * is let in until another session starts.
+   */
+  awaitSteering?(): Promise<void> | undefined;
   readonly clock: Clock;
 }
 

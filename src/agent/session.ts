@@ -237,6 +237,10 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     return texts.length > 0;
   }
 
+  awaitSteering(): Promise<void> | undefined {
+    return this.#ports.awaitSteering?.();
+  }
+
   watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
     const { run, spec } = this.settings;
     this.#repeats ??= createRepeatWatch();

@@ -59,6 +59,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   #reject: (error: unknown) => void = () => {};
   #state: RunHandleState;
   #canJoin = true;
+  #inbox: RunInbox | undefined;
   #budget: Budget | undefined;
   #activeMs = 0;
   #offer: Offer | undefined;
@@ -132,8 +133,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   }
 
   steer(text: string): void {
-    if (!this.#canJoin) throw this.#endedError();
-    this.#actor.send({ type: 'steer', text });
+    if (!this.#canJoin || this.#inbox?.join(text) !== true) throw this.#endedError();
   }
 
   children(): readonly RunHandle[] {
@@ -239,6 +239,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   }
 
   execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
+    this.#inbox = inbox;
     // why: also without a wait not at once, the caller gets its handle before anything happens
     const turn =
       this.#ticket?.turn === undefined ? Promise.resolve() : waitForTurn(actor, inbox, this.#ticket, this.#ticket.turn);

@@ -53,7 +53,7 @@ export async function executeInThread(
         inbox.listen({
           steer: (text) => send({ control: 'steer', text }),
           // a hard cancel reaches the thread through the signal of the run
-          cancel: (mode) => mode === 'cooperative' && send({ control: 'cancel', mode }),
+          cancel: (mode) => void (mode === 'cooperative' && send({ control: 'cancel', mode })),
         });
       },
     });

@@ -176,6 +176,10 @@ class Sessions implements AgentPorts {
   takeSteering(): readonly string[] {
     return this.#ports.takeSteering?.() ?? [];
   }
+
+  awaitSteering(): Promise<void> | undefined {
+    return this.#ports.awaitSteering?.();
+  }
 }
 
 function cancelled(): EngineError {

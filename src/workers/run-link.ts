@@ -18,6 +18,7 @@ import {
   type RunThreadJob,
   type SignedThinkingEntries,
 } from './run-port.ts';
+import { enterText, type TextGate } from './text-gate.ts';
 import { toEndpoint } from './port-endpoint.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 
@@ -36,8 +37,8 @@ export interface ThreadRun {
   onUsage(usage: Usage): void;
   readonly control: RunControl;
   readonly ports: RunPorts;
-  /** Takes what sends a cooperative stop and the texts that join. */
-  onControl(send: (message: RunControlMessage) => void): void;
+  /** Takes what sends a cooperative stop and the texts that join; it returns false for a text that comes too late. */
+  onControl(send: (message: RunControlMessage) => boolean): void;
 }
 
 /** The main thread's side of one run in a thread. */
@@ -69,7 +70,9 @@ export interface OpenRunLink extends RunLink {
 export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLink {
   const { port1: port, port2: transfer } = new MessageChannel();
   const { control, provider } = run;
-  const read = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+  const read = new Int32Array(shared, 0, 1);
+  const gate: TextGate = new Int32Array(shared, Int32Array.BYTES_PER_ELEMENT, 1);
   let thread: number | undefined;
   let heardCancel: boolean | undefined;
   let answers: (readonly [number: number, answer: ToolAnswer])[] = [];
@@ -88,8 +91,10 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
   run.onControl(send);
   const offExceeded = run.budget.onExceeded((stop) => send({ control: 'spent', stop }));
 
-  function send(message: RunControlMessage): void {
+  function send(message: RunControlMessage): boolean {
+    if (message.control === 'steer' && !enterText(gate)) return false;
     port.postMessage(message);
+    return true;
   }
 
   function onCancel(): void {
@@ -167,6 +172,7 @@ export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLin
       cancelled: control.cancellation.isCancelled ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
       signedThinking: collectSignedThinking(provider, run.job.history ?? []),
       read,
+      gate,
       port: transfer,
     },
     failure: () => failure,

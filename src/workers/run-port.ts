@@ -10,6 +10,7 @@ import type { Json } from '../protocol/json.ts';
 import type { ToolUseBlock, Usage } from '../protocol/message.ts';
 import type { CompletionRequest, ProviderRef, SignedThinking, StreamDelta } from '../protocol/model.ts';
 import type { RunJob, RunResult } from './execute-run.ts';
+import type { TextGate } from './text-gate.ts';
 
 /** A run as it is posted to its thread; the port is transferred with it. */
 export interface RunThreadJob {
@@ -25,6 +26,7 @@ export interface RunThreadJob {
   readonly signedThinking: SignedThinkingEntries;
   /** One number in shared memory: how many reports the main thread has read. */
   readonly read: Int32Array;
+  readonly gate: TextGate;
   readonly port: MessagePort;
 }
 

@@ -17,6 +17,7 @@ import {
   type RunThreadResult,
 } from './run-port.ts';
 import { toEndpoint } from './port-endpoint.ts';
+import { closeGate, openGate } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 import { createRunReporter, type RunReporter } from './run-reporter.ts';
 import { importUrl } from './tool-module.ts';
@@ -54,6 +55,9 @@ export async function executeInThread(thread: RunThreadJob): Promise<RunThreadRe
 interface Inbox {
   readonly control: RunControl;
   takeSteering(): readonly string[];
+  /** A session begins, so texts may join. */
+  openSteering(): void;
+  awaitSteering(): Promise<void> | undefined;
   offeredTools(): OfferedTools | undefined;
   receive(message: RunControlMessage): void;
 }
@@ -61,6 +65,8 @@ interface Inbox {
 function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
   const cancellation = new Cancellation();
   const steering: string[] = [];
+  let texts = 0;
+  let onText = (): void => {};
   let offered: OfferedTools | undefined;
   const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
   let isStopRequested = false;
@@ -70,6 +76,8 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
     switch (message.control) {
       case 'steer':
         steering.push(message.text);
+        texts += 1;
+        onText();
         return;
       case 'tools':
         offered = message.offered;
@@ -103,6 +111,9 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       },
     },
     takeSteering: () => steering.splice(0),
+    openSteering: () => openGate(thread.gate, texts),
+    awaitSteering: () =>
+      closeGate(thread.gate, texts) ? undefined : new Promise<void>((resolve) => (onText = resolve)),
     offeredTools: () => offered,
     receive,
   };
@@ -133,8 +144,12 @@ function toPorts(
     callTool: reports.call,
     augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(role, task)),
     checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
-    publish: (event) => reports.event(event),
+    publish(event) {
+      if (event.type === 'agent_started') inbox.openSteering();
+      reports.event(event);
+    },
     takeSteering: inbox.takeSteering,
+    awaitSteering: inbox.awaitSteering,
     offeredTools: inbox.offeredTools,
     clock: systemClock,
     logger: reports.logger,

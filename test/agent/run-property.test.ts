@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkEventInvariants } from '../../scripts/vectors/agent-events.ts';
 import { resumeMessages } from '../../src/agent/transcript.ts';
 import type { Envelope } from '../../src/bus/envelope.ts';
@@ -19,6 +19,7 @@ import { cleanMessages } from '../../src/providers/clean-messages.ts';
 import { encodeBody } from '../../src/providers/json-body.ts';
 import { openaiBody } from '../../src/providers/openai-body.ts';
 import { createScriptedProvider } from '../../src/providers/scripted.ts';
+import { describePlacements, type Placed } from '../engine/placements.ts';
 import { createSignedThinkingCache } from '../../src/providers/signed-thinking.ts';
 import {
   findTranscriptProblem,
@@ -27,8 +28,8 @@ import {
   turnsOfOpenaiBody,
 } from '../../src/providers/transcript-check.ts';
 
-/** Runs of the property; the seed is fixed so that a failure in CI is the same failure here. */
-const numRuns = 2_000;
+/** Runs of the property by placement; the seed is fixed so that a failure in CI is the same failure here. */
+const numRuns = { inline: 2_000, thread: 500 } as const;
 const seed = 20_260_101;
 
 const anyText = fc.oneof(
@@ -101,10 +102,9 @@ const anyPlan = fc.record({
 });
 type Plan = typeof anyPlan extends fc.Arbitrary<infer T> ? T : never;
 
-let engine: Engine;
-
-beforeAll(async () => {
-  engine = await createEngine({
+async function openEngine(placed: Placed): Promise<Engine> {
+  const engine = await createEngine({
+    ...placed,
     bare: true,
     root: '/nonexistent-workspace',
     tools: createTools(),
@@ -124,11 +124,8 @@ beforeAll(async () => {
       if (tool === 'odd') throw new Error('after');
     },
   });
-});
-
-afterAll(async () => {
-  await engine.close();
-});
+  return engine;
+}
 
 function createTools(): readonly Tool[] {
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -176,14 +173,14 @@ interface Played {
   readonly envelopes: readonly Envelope[];
 }
 
-let runs = 0;
+let played = 0;
 
-async function play(plan: Plan): Promise<Played> {
+async function play(engine: Engine, plan: Plan): Promise<Played> {
   const { intrusions, approves } = plan;
   const requests: CompletionRequest[] = [];
   const envelopes: Envelope[] = [];
   const outside = new AbortController();
-  const runId = `run-${(runs += 1)}` as RunId;
+  const runId = `run-${(played += 1)}` as RunId;
   const started: { run?: RunHandle } = {};
   const off = engine.bus.on({ run: runId }, (envelope) => {
     envelopes.push(envelope);
@@ -258,42 +255,47 @@ function findUnanswered(messages: readonly Message[]): string | undefined {
   return undefined;
 }
 
-test(
-  'whatever a model, its tools, hooks and the outside do: requests are sound, calls return once, events have no gap, the run ends',
-  { timeout: 600_000 },
-  async () => {
-    const seen = { stops: new Set<string>(), tools: new Set<string>(), requests: 0, calls: 0 };
+describePlacements('a run', (_open, placed) => {
+  const runs = numRuns[placed.placement];
 
-    await fc.assert(
-      fc.asyncProperty(anyPlan, async (plan) => {
-        const { outcome, requests, envelopes } = await play(plan);
+  test(
+    'whatever a model, its tools, hooks and the outside do: requests are sound, calls return once, events have no gap, the run ends',
+    { timeout: 600_000 },
+    async () => {
+      await using engine = await openEngine(placed);
+      const seen = { stops: new Set<string>(), tools: new Set<string>(), requests: 0, calls: 0 };
 
-        expect(checkEventInvariants(envelopes, outcome as unknown as JsonObject)).toEqual([]);
-        expect(findUnanswered(outcome.messages)).toBeUndefined();
-        for (const { messages, ...request } of requests) {
-          expect(findBadRequest(messages, request)).toBeUndefined();
-        }
-        const resumed = resumeMessages(outcome.messages, 'Go on.');
-        const bare = { model: '', system: '', tools: [], max_tokens: 100 };
-        expect(findBadRequest(resumed, bare)).toBeUndefined();
+      await fc.assert(
+        fc.asyncProperty(anyPlan, async (plan) => {
+          const { outcome, requests, envelopes } = await play(engine, plan);
 
-        seen.stops.add(outcome.stop.reason);
-        seen.requests += requests.length;
-        for (const { event } of envelopes) {
-          if (event.type !== 'tool_called') continue;
-          seen.calls += 1;
-          seen.tools.add(event.tool);
-        }
-      }),
-      { numRuns, seed },
-    );
+          expect(checkEventInvariants(envelopes, outcome as unknown as JsonObject)).toEqual([]);
+          expect(findUnanswered(outcome.messages)).toBeUndefined();
+          for (const { messages, ...request } of requests) {
+            expect(findBadRequest(messages, request)).toBeUndefined();
+          }
+          const resumed = resumeMessages(outcome.messages, 'Go on.');
+          const bare = { model: '', system: '', tools: [], max_tokens: 100 };
+          expect(findBadRequest(resumed, bare)).toBeUndefined();
 
-    expect(seen.stops).toEqual(new Set(['completed', 'max_steps', 'context_window', 'cancelled', 'error']));
-    expect(seen.tools).toEqual(new Set(toolNames));
-    expect(seen.requests).toBeGreaterThan(numRuns / 2);
-    expect(seen.calls).toBeGreaterThan(numRuns / 2);
-    expect(engine.runs()).toEqual([]);
-    expect(engine.actors().filter(({ kind }) => kind === 'run')).toEqual([]);
-    expect(engine.bus.stats()).toMatchObject({ listeners: 0, listenerErrors: 0 });
-  },
-);
+          seen.stops.add(outcome.stop.reason);
+          seen.requests += requests.length;
+          for (const { event } of envelopes) {
+            if (event.type !== 'tool_called') continue;
+            seen.calls += 1;
+            seen.tools.add(event.tool);
+          }
+        }),
+        { numRuns: runs, seed },
+      );
+
+      expect(seen.stops).toEqual(new Set(['completed', 'max_steps', 'context_window', 'cancelled', 'error']));
+      expect(seen.tools).toEqual(new Set(toolNames));
+      expect(seen.requests).toBeGreaterThan(runs / 2);
+      expect(seen.calls).toBeGreaterThan(runs / 2);
+      expect(engine.runs()).toEqual([]);
+      expect(engine.actors().filter(({ kind }) => kind === 'run')).toEqual([]);
+      expect(engine.bus.stats()).toMatchObject({ listeners: 0, listenerErrors: 0 });
+    },
+  );
+});

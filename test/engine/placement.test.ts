@@ -194,7 +194,6 @@ describePlacements('every promise of a run', (_open, placed) => {
     await gate.started();
 
     run.steer('Mind the step.');
-    await new Promise((resolve) => engine.bus.on('run_steered', resolve));
     gate.open();
 
     const { messages } = await run.outcome;

@@ -140,6 +140,36 @@ describePlacements('steering', (open) => {
     expect(outcome).toMatchObject({ final_text: 'done again', steps: 2, stop: { reason: 'completed' } });
     expect(() => run.steer('too late')).toThrow(expect.objectContaining({ code: 'not_found' }) as EngineError);
   });
+
+  test.each(['agent_started', 'agent_text', 'tool_returned'] as const)(
+    'by an observer of `%s` is answered or refused, and never comes after the end',
+    async (type) => {
+      const say = toolNamed('say', () => 'said');
+      await using stage = await open([calling(['say']), { text: 'one' }, { text: 'two' }], { tools: [say] });
+      const accepted: string[] = [];
+      const off = stage.engine.bus.on(type, () => {
+        off();
+        try {
+          run.steer('And now?');
+          accepted.push('And now?');
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'not_found' });
+        }
+      });
+      const run = stage.engine.run(worker, 'go');
+
+      const { messages } = await run.outcome;
+      await new Promise((resolve) => setImmediate(resolve));
+
+      const joined = messages.flatMap(({ role, content }) =>
+        role === 'user' ? content.flatMap((block) => (block.type === 'text' ? [block.text] : [])) : [],
+      );
+      expect(joined).toEqual(['go', ...accepted]);
+      expect(stage.of('run_steered').map(({ text }) => text)).toEqual(accepted);
+      const types = stage.envelopes.flatMap(({ event }) => ('run' in event ? [event.type] : []));
+      expect(types.at(-1)).toBe('agent_finished');
+    },
+  );
 });
 
 describePlacements('approval through the handle', (open) => {
