@@ -299,7 +299,7 @@ class ToolDispatch {
 
   async #trace(to: ToolTrace, call: CallId, content: string, characters: number): Promise<string | null> {
     try {
-      return await writeTrace(call, content, characters, to);
+      return await writeTrace(this.#settings.workspaceRoot, to, { call, content, characters });
     } catch (error) {
       this.#deps.logger.warn(`cannot write the trace of a call: ${messageOf(error)}`, {
         run: this.#settings.run,

@@ -1,9 +1,8 @@
-import { constants } from 'node:fs';
-import { lstat, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EngineError, isEngineError, messageOf } from '../protocol/error.ts';
+import { isEngineError, messageOf } from '../protocol/error.ts';
 import { countCharacters, firstCharacters, isJsonObject, type Json, toWellFormed } from '../protocol/json.ts';
 import { errorOutput, okOutput, type ToolOutput } from '../protocol/tool.ts';
+import { createOwnFile } from './own-file.ts';
 
 /** Characters of an output that an event shows (agent-runtime section 4). */
 export const previewCharacters = 200;
@@ -72,32 +71,22 @@ export async function truncate(content: string, characters: number, options: Tru
 async function saveOutput(content: string, options: TruncateOptions): Promise<string> {
   // why: drawn before any wait, so that the order of ids follows the calls and not the disk
   const name = `${options.newUuid()}.txt`;
-  let folder = options.workspaceRoot;
-  for (const part of outputFolder) {
-    folder = join(folder, part);
-    await mkdir(folder, { recursive: true });
-    if (!(await lstat(folder)).isDirectory()) throw new EngineError('storage', `\`${part}\` is not a directory`);
-  }
-  const path = join(folder, name);
-  await writeNew(path, content);
-  return path;
+  const folder = join(options.workspaceRoot, ...outputFolder);
+  await createOwnFile(options.workspaceRoot, folder, name, content);
+  return join(folder, name);
 }
 
 /** Writes the trace of one call. @returns how events name the file */
-export async function writeTrace(call: string, content: string, characters: number, trace: ToolTrace): Promise<string> {
+export async function writeTrace(
+  root: string,
+  trace: ToolTrace,
+  { call, content, characters }: { readonly call: string; readonly content: string; readonly characters: number },
+): Promise<string> {
   const cut = `\n[vibe: output cut to the first ${trace.maxChars} of ${characters} characters]\n`;
   const text = characters <= trace.maxChars ? content : firstCharacters(content, trace.maxChars) + cut;
-  await mkdir(trace.dir, { recursive: true });
-  await writeNew(join(trace.dir, `${call}.txt`), text);
+  await createOwnFile(root, trace.dir, `${call}.txt`, text);
   const reference = trace.reference.replace(/\/+$/, '');
   return reference === '' ? `${call}.txt` : `${reference}/${call}.txt`;
-}
-
-// why: a link planted where the engine will write must not lead it elsewhere (reliability PC7)
-async function writeNew(path: string, text: string): Promise<void> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  await using file = await open(path, flags, 0o600);
-  await file.writeFile(text);
 }
 
 /** Characters of the complete output, and what an event shows of the one the model sees. */
