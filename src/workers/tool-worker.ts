@@ -36,6 +36,9 @@ function serve(port: MessagePort): void {
   }
 
   let inRow = 0;
+  /** What came in while the event loop is about to turn; the pool sends no second call before the first has ended. */
+  let held: ToolThreadCommand[] | undefined;
+
   function takeNext(): boolean {
     const next = receiveMessageOnPort(port);
     if (next !== undefined) thread.receive(next.message);
@@ -52,10 +55,24 @@ function serve(port: MessagePort): void {
       if (takeNext()) return;
       Atomics.wait(flags, toolThreadFlags.posted, seen, 1);
       if (takeNext()) return;
+      inRow = 0;
+    } else {
+      // why: not by returning alone, after which the port goes on with a message that is there already
+      held = [];
+      setImmediate(takeHeld);
     }
-    inRow = 0;
   }
 
-  port.on('message', (command: ToolThreadCommand) => thread.receive(command));
+  function takeHeld(): void {
+    const commands = held ?? [];
+    held = undefined;
+    inRow = 0;
+    for (const command of commands) thread.receive(command);
+  }
+
+  port.on('message', (command: ToolThreadCommand) => {
+    if (held === undefined) thread.receive(command);
+    else held.push(command);
+  });
   post({ type: 'ready' }, []);
 }

@@ -184,10 +184,24 @@ describe('a pool', () => {
     expect(messageOf(await pool.run(taskOf('friendly.ts', 'whisper')))).toMatch(/exports no tool named `whisper`$/);
   });
 
-  test('a large binary result arrives whole', async () => {
-    const result = await pool.run(taskOf('friendly.ts', 'picture'));
+  test('a large binary result arrives whole and is handed over, not copied', async () => {
+    using single = await openSingle(silentLogger);
+
+    const result = await single.pool.run(taskOf('friendly.ts', 'picture'));
 
     expect(result.ok && (result.output as { bytes: Uint8Array }).bytes.every((byte) => byte === 7)).toBe(true);
+    expect(await single.pool.run(taskOf('friendly.ts', 'picture_left'))).toEqual({ ok: true, output: 0 });
+  });
+
+  test('calls that follow each other without a pause let the event loop of their thread turn', async () => {
+    using single = await openSingle(silentLogger);
+
+    for (let call = 0; call < 2_000; call += 1) await single.pool.run(taskOf('friendly.ts', 'counts_row'));
+    const most = contentOf(await single.pool.run(taskOf('friendly.ts', 'counts_row')));
+
+    // One more than are taken in a row: the loop turns after the one that came first.
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(65);
   });
 
   test('progress is passed on, console output goes to the log', async () => {
