@@ -2,8 +2,9 @@ import { type EngineError, isEngineError, messageOf } from '../protocol/error.ts
 import { isJsonObject, ownValue } from '../protocol/json.ts';
 import { invalidResult, mcpError, remoteError } from './errors.ts';
 import { faultOf } from './fault.ts';
-import { toHttpFailure } from './http-failure.ts';
+import { readHttpError, toHttpFailure } from './http-failure.ts';
 import { roundsExceeded, unsupportedInput } from './input-policy.ts';
+import { readRpcError } from './rpc-body.ts';
 
 export interface FailedRequest {
   readonly server: string;
@@ -42,8 +43,17 @@ export function toRequestError(error: unknown, request: FailedRequest): unknown 
     case 'SEND_FAILED':
       return request.closedError();
     default:
-      return toHttpFailure(error) ?? invalidResult(request.method, error);
+      return answerInRefusal(error, request) ?? toHttpFailure(error) ?? invalidResult(request.method, error);
   }
+}
+
+/** A server may answer in the body of an HTTP refusal, as with 404 for an unknown method (mcp-host section 2). */
+function answerInRefusal(error: unknown, request: FailedRequest): EngineError | undefined {
+  const failure = readHttpError(error);
+  // why: 401 and 403 are about the account, and a refused handshake is judged by its status
+  if (failure?.kind !== 'status' || [401, 403].includes(failure.status) || request.method === 'initialize') return;
+  const answer = readRpcError(failure.body);
+  return answer === undefined ? undefined : toRemote(answer.code, answer.message, answer.data, request);
 }
 
 function toRemote(code: number, message: string, data: unknown, request: FailedRequest): EngineError {

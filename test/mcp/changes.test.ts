@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { ToolList } from '../../src/mcp/tool-list.ts';
+import type { Clock } from '../../src/protocol/deps.ts';
+import { systemClock } from '../../src/protocol/signal.ts';
+import { type CarrierName, carriers, openScripted } from './scripted-web.ts';
 import {
   callResult,
   connect,
   createRecordingLogger,
+  createSignalBox,
   failureOf,
   legacyScript,
   modernScript,
+  type Script,
   scriptedServer,
   type Step,
   tool,
@@ -39,23 +44,28 @@ function nextList(connection: Awaited<ReturnType<typeof connect>>): Promise<Tool
   });
 }
 
-describe('change notices (mcp-host 6.4, MP6)', () => {
+/** A legacy script whose server sends notices by itself; on the web they come over the GET stream. */
+function noticing(carrier: CarrierName, notices: Step, more: Script = {}): Script {
+  return legacyScript({
+    ...more,
+    ...(carrier === 'stdio' ? { 'tools/call': [{ ...notices, ...callResult('ok') }] } : { GET: [notices] }),
+  });
+}
+
+describe.each(carriers)('6.4, MP6: change notices, %s', (carrier) => {
   test('modern: one stream is opened after the first list, and a burst of notices is one new list', async () => {
-    const server = scriptedServer(
+    const server = await openScripted(
+      carrier,
       modernScript({
         'server/discover': [changingDiscover],
         'tools/list': [toolPage([tool('a')], { ttlMs: 60_000 }), toolPage([tool('a'), tool('b')])],
-        'subscriptions/listen': [listening()],
-        'tools/call': [{ flood: { count: 200, line: notice }, ...callResult('ok') }],
+        'subscriptions/listen': [{ ...listening(), flood: { count: 200, line: notice } }],
       }),
     );
     const connection = await connect(server.record);
     expect(server.methods()).not.toContain('subscriptions/listen');
-    await connection.listTools();
-    await connection.listTools();
     const changed = nextList(connection);
-
-    await connection.callTool('a', {});
+    await connection.listTools();
 
     expect((await changed).tools.map((entry) => entry.definition.name)).toEqual(['a', 'b']);
     expect(server.methods().filter((method) => method === 'tools/list')).toHaveLength(2);
@@ -65,8 +75,26 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
     });
   });
 
+  test('legacy: unsolicited notices do the same', async () => {
+    const flood = { flood: { count: 200, line: notice }, ...(carrier === 'http' ? { delay: 200, silent: true } : {}) };
+    const server = await openScripted(
+      carrier,
+      noticing(carrier, flood, {
+        'tools/list': [{ result: { tools: [tool('a')] } }, { result: { tools: [tool('b')] } }],
+      }),
+    );
+    const connection = await connect(server.record);
+    const changed = nextList(connection);
+    await connection.listTools();
+    if (carrier === 'stdio') await connection.callTool('a', {});
+
+    expect((await changed).tools.map((entry) => entry.definition.name)).toEqual(['b']);
+    expect(server.methods().filter((method) => method === 'tools/list')).toHaveLength(2);
+    expect(server.methods()).not.toContain('subscriptions/listen');
+  });
+
   test('a server that announces no changes is not listened to', async () => {
-    const server = scriptedServer(modernScript());
+    const server = await openScripted(carrier, modernScript());
     const connection = await connect(server.record);
     await connection.listTools();
     await connection.stop();
@@ -74,28 +102,38 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
     expect(server.methods()).not.toContain('subscriptions/listen');
   });
 
-  test('a stream the server ends is opened again, and the list with it', async () => {
-    const server = scriptedServer(
-      modernScript({
-        'server/discover': [changingDiscover],
-        'subscriptions/listen': [
-          listening('{"jsonrpc":"2.0","id":"$idtext","result":{"resultType":"complete"}}'),
-          listening(),
-        ],
-      }),
+  test.each<[string, Step]>([
+    ['with a result', listening('{"jsonrpc":"2.0","id":"$idtext","result":{"resultType":"complete"}}')],
+    ...(carrier === 'http' ? [['without one', { before: listening()['before'] ?? [] }] as [string, Step]] : []),
+  ])('a stream that ends %s is opened again after 1, 2, 4 … 60 s, and the list with it', async (_, ended) => {
+    const pauses: number[] = [];
+    const changes = createSignalBox();
+    // time passes at once, until enough was seen
+    const clock: Clock = {
+      ...systemClock,
+      sleep(ms, signal) {
+        if (ms >= 1_000) pauses.push(ms / 1_000);
+        changes.notify();
+        return pauses.length < 9 ? Promise.resolve() : systemClock.sleep(ms, signal);
+      },
+    };
+    const server = await openScripted(
+      carrier,
+      modernScript({ 'server/discover': [changingDiscover], 'subscriptions/listen': [ended] }),
     );
-    const connection = await connect(server.record);
-    const changed = nextList(connection);
+    const connection = await connect(server.record, { clock });
+
     await connection.listTools();
+    await changes.until(() => pauses.length === 9);
 
-    await changed;
-
-    await server.arrived('subscriptions/listen', 2);
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    expect(server.methods().filter((method) => method === 'subscriptions/listen')).toHaveLength(9);
+    expect(server.methods().filter((method) => method === 'tools/list').length).toBeGreaterThan(1);
   });
 
   test('a refused stream is a warning and nothing else', async () => {
     const logger = createRecordingLogger();
-    const server = scriptedServer(modernScript({ 'server/discover': [changingDiscover] }));
+    const server = await openScripted(carrier, modernScript({ 'server/discover': [changingDiscover] }));
     const connection = await connect(server.record, { logger });
     await connection.listTools();
 
@@ -104,40 +142,23 @@ describe('change notices (mcp-host 6.4, MP6)', () => {
     expect(logger.find('mcp.server.listen.failed')).toEqual([{ server_name: 'scripted', error_code: 'remote' }]);
     expect((await connection.callTool('work', {})).isError).toBe(false);
   });
+});
 
-  test('legacy: unsolicited notices do the same', async () => {
-    const server = scriptedServer(
-      legacyScript({
-        'tools/list': [{ result: { tools: [tool('a')] } }, { result: { tools: [tool('b')] } }],
-        'tools/call': [{ flood: { count: 200, line: notice }, ...callResult('ok') }],
-      }),
-    );
-    const connection = await connect(server.record);
-    await connection.listTools();
-    const changed = nextList(connection);
+test('6.1: a refresh that fails keeps nothing old', async () => {
+  const logger = createRecordingLogger();
+  const server = scriptedServer(
+    legacyScript({
+      'tools/list': [{ result: { tools: [tool('a')] } }, { error: { code: 1, message: 'no' } }],
+      'tools/call': [{ before: [notice], ...callResult('ok') }],
+    }),
+  );
+  const connection = await connect(server.record, { logger });
+  await connection.listTools();
+  await connection.callTool('a', {});
 
-    await connection.callTool('a', {});
+  await logger.written('mcp.list.refresh.failed');
 
-    expect((await changed).tools.map((entry) => entry.definition.name)).toEqual(['b']);
-    expect(server.methods().filter((method) => method === 'tools/list')).toHaveLength(2);
-  });
-
-  test('a refresh that fails keeps nothing old', async () => {
-    const logger = createRecordingLogger();
-    const server = scriptedServer(
-      legacyScript({
-        'tools/list': [{ result: { tools: [tool('a')] } }, { error: { code: 1, message: 'no' } }],
-        'tools/call': [{ before: [notice], ...callResult('ok') }],
-      }),
-    );
-    const connection = await connect(server.record, { logger });
-    await connection.listTools();
-    await connection.callTool('a', {});
-
-    await logger.written('mcp.list.refresh.failed');
-
-    expect((await failureOf(connection.listTools())).code).toBe('remote');
-  });
+  expect((await failureOf(connection.listTools())).code).toBe('remote');
 });
 
 describe('lists of a real process (mcp-host 6.2, 6.3)', () => {

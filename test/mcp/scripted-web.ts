@@ -38,6 +38,10 @@ async function scriptedWeb(script: Script, more: JsonObject): Promise<ScriptedSe
 
   const server = await startHttp(async (request, response) => {
     if (request.verb === 'DELETE') return void response.writeHead(204).end();
+    if (request.verb === 'GET' && 'GET' in script) {
+      for (const step of script['GET'] as readonly Step[]) await play(step, request, response);
+      return;
+    }
     if (request.verb !== 'POST') return page(response, 405);
     const { id } = request.message;
     if (request.rpc === '') asked.get(id)?.();

@@ -12,6 +12,7 @@ import {
   json,
   legacyHttp,
   page,
+  rpcError,
   sseHttp,
   startHttp,
   stream,
@@ -265,7 +266,9 @@ describe('4.2, MP2: what only a web server can do', () => {
   test.each(rows)('%s: never legacy', async (_, answer, verdict, message) => {
     const server = await startHttp(onDiscover(answer));
 
-    expect(await outcomeOf({ name: 'web', url: server.url, timeouts: { probe_ms: 300 } }, server.rpcs)).toEqual({
+    const quick = verdict === 'connect_timeout' ? { timeouts: { probe_ms: 300 } } : {};
+
+    expect(await outcomeOf({ name: 'web', url: server.url, ...quick }, server.rpcs)).toEqual({
       verdict,
       message,
       asked: probes(1),
@@ -288,9 +291,7 @@ describe('4.2, MP2: what only a web server can do', () => {
   ])('%s: legacy', async (_, answer) => {
     const server = await startHttp(onDiscover(answer));
 
-    expect(await outcomeOf({ name: 'web', url: server.url, timeouts: { probe_ms: 3_000 } }, server.rpcs)).toEqual(
-      legacy,
-    );
+    expect(await outcomeOf({ name: 'web', url: server.url }, server.rpcs)).toEqual(legacy);
     expect(server.requests.map((request) => request.path)).not.toContain('/elsewhere');
   });
 
@@ -328,6 +329,15 @@ describe('4.2, MP2: what only a web server can do', () => {
       });
     },
   );
+
+  test('400 on initialize with an error of the protocol: HTTP+SSE is tried', async () => {
+    const server = await startHttp((request, response) => json(response, rpcError(request, -32_600), 400));
+
+    const outcome = await outcomeOf({ name: 'web', url: server.url }, server.rpcs);
+
+    expect(outcome.verdict).toBe('http_error');
+    expect(server.requests.at(-1)?.verb).toBe('GET');
+  });
 
   test.each([404, 405, 400])('%d also on initialize, but type = http: http_error without a GET', async (status) => {
     const server = await startHttp((_, response) => page(response, status));
