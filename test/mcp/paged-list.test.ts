@@ -3,7 +3,7 @@ import type { RawPage } from '../../src/mcp/client.ts';
 import { createPagedList } from '../../src/mcp/paged-list.ts';
 import type { McpEra } from '../../src/protocol/mcp.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
-import { createRecordingLogger, failureOf } from './support.ts';
+import { createRecordingLogger } from './support.ts';
 
 function listOf(pages: (cursor: string | undefined, count: number) => Partial<RawPage>, era: McpEra = 'modern') {
   const clock = createManualClock();
@@ -23,26 +23,7 @@ function listOf(pages: (cursor: string | undefined, count: number) => Partial<Ra
   return { list, clock, logger, cursors };
 }
 
-describe('reuse of a list (mcp-host 6.1, 18, MP12)', () => {
-  test.each([
-    [60_000, 1],
-    [0, 3],
-    [-1, 3],
-    ['60000', 3],
-    [1.5, 3],
-    [undefined, 3],
-    [1e15, 1],
-  ])('ttlMs %j: three orders within 1 s are %d requests', async (ttlMs, requests) => {
-    const { list, clock, cursors } = listOf(() => ({ ttlMs }));
-
-    for (let order = 0; order < 3; order += 1) {
-      await list.get({});
-      clock.advance(300);
-    }
-
-    expect(cursors).toHaveLength(requests);
-  });
-
+describe('6.1, 18, MP12: reuse of a list', () => {
   test('a huge ttlMs is held 24 h', async () => {
     const { list, clock, cursors } = listOf(() => ({ ttlMs: 1e15 }));
 
@@ -65,15 +46,6 @@ describe('reuse of a list (mcp-host 6.1, 18, MP12)', () => {
     await list.get({});
 
     expect(cursors).toEqual([undefined, 'b', undefined, 'b']);
-  });
-
-  test('the legacy era asks every time, whatever the server says', async () => {
-    const { list, cursors } = listOf(() => ({ ttlMs: 60_000 }), 'legacy');
-
-    await list.get({});
-    await list.get({});
-
-    expect(cursors).toHaveLength(2);
   });
 
   test('a change notice drops what is kept, also one that arrives during the walk', async () => {
@@ -114,59 +86,5 @@ describe('reuse of a list (mcp-host 6.1, 18, MP12)', () => {
     await expect(first).rejects.toThrow('enough');
     expect((await second).items).toEqual(['a']);
     expect(cursors).toHaveLength(1);
-  });
-});
-
-describe('pages (mcp-host 6.2, MP1)', () => {
-  test.each([
-    ['modern', 2],
-    ['legacy', 1],
-  ] as const)('the empty cursor in the %s era: %d requests', async (era, requests) => {
-    const { list, cursors } = listOf((_, count) => ({ nextCursor: count === 1 ? '' : undefined }), era);
-
-    await list.get({});
-
-    expect(cursors).toHaveLength(requests);
-  });
-
-  test.each([[undefined], [null]])('the cursor %j is the end', async (nextCursor) => {
-    const { list, cursors } = listOf(() => ({ nextCursor }));
-
-    await list.get({});
-
-    expect(cursors).toHaveLength(1);
-  });
-
-  test.each([[5], [{}], [true]])('the cursor %j is a failed listing', async (nextCursor) => {
-    const { list } = listOf(() => ({ nextCursor }));
-
-    expect(await failureOf(list.get({}))).toMatchObject({ code: 'list_invalid' });
-  });
-
-  test('a cursor seen before ends the walk with a warning and no duplicates', async () => {
-    const { list, logger, cursors } = listOf((cursor) => ({
-      items: [cursor ?? 'first'],
-      nextCursor: cursor === 'b' ? 'a' : cursor === 'a' ? 'b' : 'a',
-    }));
-
-    expect((await list.get({})).items).toEqual(['first', 'a', 'b']);
-    expect(cursors).toHaveLength(3);
-    expect(logger.find('mcp.list.cursor_repeated')).toEqual([{ server_name: 's', pages: 3 }]);
-  });
-
-  test('100 pages are followed, the 101st is refused', async () => {
-    const full = listOf((_, count) => ({ nextCursor: count < 100 ? `c${count}` : undefined }));
-    await full.list.get({});
-    expect(full.cursors).toHaveLength(100);
-
-    const endless = listOf((_, count) => ({ nextCursor: `c${count}` }));
-    expect(await failureOf(endless.list.get({}))).toMatchObject({ code: 'list_invalid' });
-    expect(endless.cursors).toHaveLength(100);
-  });
-
-  test('more than 10 000 entries are refused', async () => {
-    const { list } = listOf((_, count) => ({ items: Array(2_000).fill('x'), nextCursor: `c${count}` }));
-
-    expect((await failureOf(list.get({}))).message).toContain('more than 10000 entries');
   });
 });
