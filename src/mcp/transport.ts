@@ -4,7 +4,7 @@ import type { EngineError } from '../protocol/error.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
 import { classify, isRpcId, type RpcId, type RpcMessage, rpcCodes } from '../protocol/jsonrpc.ts';
 import type { McpEra, McpTransportKind } from '../protocol/mcp.ts';
-import { type ClientIdentity, handoverKeys, requestMeta } from './envelope.ts';
+import { type ClientIdentity, handoverKeys } from './envelope.ts';
 import { invalidResult, mcpError } from './errors.ts';
 import { createInputBudget } from './input-budget.ts';
 import { type InputPolicy, roundsExceeded } from './input-policy.ts';
@@ -12,6 +12,7 @@ import { judgeResult } from './judge-result.ts';
 import { toRpcObject } from './rpc-object.ts';
 import { createSdkInbox } from './sdk-inbox.ts';
 import { createGate } from './gate.ts';
+import { createOwnRequests } from './own-requests.ts';
 import { type Answer, driveTask } from './task-driver.ts';
 
 export interface McpTransportOptions {
@@ -46,12 +47,12 @@ export interface ClassifyingTransport extends Transport {
   onclassified: ((message: RpcMessage) => void) | undefined;
 }
 
-type Pending = { readonly method: string } &
-  /** `abort` ends what works for the request besides the server: only a task does. */
-  (
-    | { readonly owner: 'sdk'; abort: AbortController | undefined }
-    | { readonly owner: 'us'; readonly settle: (answer: Answer) => void; readonly fail: (error: unknown) => void }
-  );
+/** A request of the SDK on its way. */
+interface Pending {
+  readonly method: string;
+  /** Ends what works for the request besides the server: only a task does. */
+  abort: AbortController | undefined;
+}
 
 /** Notices the SDK acts on, or our adapter through it; all others are dropped here. */
 const wantedNotices: ReadonlySet<string> = new Set([
@@ -59,13 +60,16 @@ const wantedNotices: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/subscriptions/acknowledged',
   'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
 ]);
 
 export function createMcpTransport(options: McpTransportOptions): McpTransport {
   const { inner } = options;
   const pending = new Map<RpcId, Pending>();
+  const own = createOwnRequests({
+    client: options.client,
+    send: (message, sendOptions) => inner.send(message, sendOptions),
+    streamEnded,
+  });
   const tasks = new Set<RpcId>();
   const budget = createInputBudget();
   const inbox = createSdkInbox((message) => transport.onmessage?.(message));
@@ -73,7 +77,6 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   let era: McpEra = 'legacy';
   let started: Promise<void> | undefined;
   let isClosed = false;
-  let ownIds = 0;
 
   const transport: McpTransport = {
     start: () => (started ??= inner.start()),
@@ -84,7 +87,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
       era = value;
     },
     dropOversized(id) {
-      const [only, ...others] = pending.keys();
+      const [only, ...others] = [...pending.keys(), ...own.open()];
       const target = id ?? (others.length === 0 ? only : undefined);
       if (target !== undefined)
         failAnswer(target, mcpError('result_invalid', 'the answer is longer than this client reads'));
@@ -107,7 +110,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (!('method' in message)) return await inner.send(message, sendOptions);
     if (!('id' in message)) return await sendNotice(message, sendOptions);
     const { id, method } = message;
-    const entry: Pending = { owner: 'sdk', method, abort: undefined };
+    const entry: Pending = { method, abort: undefined };
     pending.set(id, entry);
     if (method === 'tools/call') budget.open(id);
     sendOptions.requestSignal?.addEventListener('abort', () => forget(id), { once: true });
@@ -144,50 +147,9 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     await inner.send(message, sendOptions);
   }
 
-  function request(method: string, params: JsonObject, signal: AbortSignal): Promise<Answer> {
-    return new Promise<Answer>((resolve, reject) => {
-      if (isClosed) return reject(options.closedError());
-      if (signal.aborted) return reject(signal.reason as Error);
-      ownIds += 1;
-      const id = `vibe:${ownIds}`;
-      const abort = new AbortController();
-      const end = (): void => {
-        signal.removeEventListener('abort', onAbort);
-        pending.delete(id);
-      };
-      const fail = (error: unknown): void => {
-        end();
-        reject(error as Error);
-      };
-      const onAbort = (): void => {
-        abort.abort();
-        fail(signal.reason);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      pending.set(id, {
-        owner: 'us',
-        method,
-        settle: (answer) => {
-          end();
-          resolve(answer);
-        },
-        fail,
-      });
-      const message: JSONRPCMessage = {
-        jsonrpc: '2.0',
-        id,
-        method,
-        params: { ...params, _meta: requestMeta(options.client) },
-      };
-      inner
-        .send(message, {
-          requestSignal: abort.signal,
-          onRequestStreamEnd: () => {
-            if (pending.has(id)) fail(streamEnded(method));
-          },
-        })
-        .catch(fail);
-    });
+  async function request(method: string, params: JsonObject, signal: AbortSignal): Promise<Answer> {
+    if (isClosed) throw options.closedError();
+    return await own.request(method, params, signal);
   }
 
   function receive(message: RpcMessage): void {
@@ -214,9 +176,9 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
 
   /** Hands an answer to who waits for it; nobody does for a late, second or invented one (FR6). */
   function settle(id: RpcId, answer: Answer): void {
+    if (own.settle(id, answer)) return;
     const entry = pending.get(id);
     if (entry === undefined || tasks.has(id)) return;
-    if (entry.owner === 'us') return entry.settle(answer);
     if (answer.kind === 'malformed') return failAnswer(id, invalidResult(entry.method));
     if (answer.kind === 'error') {
       finish(id);
@@ -230,7 +192,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     inbox.result(id, judged.result);
   }
 
-  function followTask(id: RpcId, entry: Pending & { readonly owner: 'sdk' }, task: JsonObject): void {
+  function followTask(id: RpcId, entry: Pending, task: JsonObject): void {
     const abort = new AbortController();
     let steps = 0;
     entry.abort = abort;
@@ -288,9 +250,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
 
   /** Ends a pending request with an error of ours. */
   function failAnswer(id: RpcId, error: unknown): void {
-    const entry = pending.get(id);
-    if (entry === undefined) return;
-    if (entry.owner === 'us') return entry.fail(error);
+    if (own.fail(id, error) || !pending.has(id)) return;
     finish(id);
     inbox.fault(id, error);
   }
@@ -306,7 +266,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   function forget(id: RpcId): void {
     const entry = pending.get(id);
     finish(id);
-    if (entry?.owner === 'sdk') entry.abort?.abort(mcpError('call_cancelled', 'cancelled'));
+    entry?.abort?.abort(mcpError('call_cancelled', 'cancelled'));
   }
 
   function streamEnded(method: string): EngineError {
@@ -317,10 +277,8 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (isClosed) return;
     isClosed = true;
     options.onClosed?.();
-    for (const [id, entry] of pending) {
-      if (entry.owner === 'sdk') entry.abort?.abort(options.closedError());
-      failAnswer(id, options.closedError());
-    }
+    for (const entry of pending.values()) entry.abort?.abort(options.closedError());
+    for (const id of [...pending.keys(), ...own.open()]) failAnswer(id, options.closedError());
     transport.onclose?.();
   }
 }
