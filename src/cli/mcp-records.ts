@@ -22,9 +22,13 @@ export function fileToChange(project: Project, options: FileFlags): string {
   throw new EngineError('config', 'there is no folder for the configuration of this user; use --project');
 }
 
+export function sourceOf(project: Project, file: string): 'user' | 'project' {
+  return file === serverFiles(project).projectFile ? 'project' : 'user';
+}
+
 /** The user's file is private, the project's is as its repository has it. */
 export function fileMode(project: Project, file: string): { readonly mode?: number } {
-  return file === serverFiles(project).projectFile ? {} : { mode: 0o600 };
+  return sourceOf(project, file) === 'project' ? {} : { mode: 0o600 };
 }
 
 /** The server as it is written down, the user's file first as everywhere. @throws UsageError when it is in neither */

@@ -5,7 +5,7 @@ import { toPrintable, toPrintableLine } from '../telemetry/printable.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
-import { findServer, toServerInput } from './mcp-records.ts';
+import { findServer, sourceOf, toServerInput } from './mcp-records.ts';
 import { openServer } from './mcp-session.ts';
 import type { CommonOptions } from './command.ts';
 import { openProject } from './project.ts';
@@ -16,8 +16,8 @@ export async function testServer(io: CliIo, name: string, options: CommonOptions
   const project = await openProject(io, options);
   using _interrupts = takeInterrupts(io);
   await using session = await openServer(io, project, name);
-  const { server } = await findServer(io, project, name);
-  const result = await session.mcp.test(toServerInput(server));
+  const { file, server } = await findServer(io, project, name);
+  const result = await session.mcp.test(toServerInput(server), sourceOf(project, file));
   showTest(io, name, result, options);
   return result.ok ? exitCodes.ok : exitCodes.failed;
 }

@@ -8,7 +8,7 @@ import { toShownPath } from '../store/paths.ts';
 import { type ExitCode, exitCodes, UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { applyFlags, type FileFlags, type RecordFlags } from './mcp-record.ts';
-import { fileMode, fileToChange, findServer, isSameName, putServer, serverFiles } from './mcp-records.ts';
+import { fileMode, fileToChange, findServer, isSameName, putServer, serverFiles, sourceOf } from './mcp-records.ts';
 import { openMcpSession } from './mcp-session.ts';
 import { showTest } from './mcp-use.ts';
 import type { CommonOptions } from './command.ts';
@@ -70,7 +70,7 @@ export async function removeServer(io: CliIo, name: string, options: CommonOptio
   const project = await openProject(io, options);
   const { file, server } = await findServer(io, project, name, options);
   await using session = await openMcpSession(io, project, project.isTrusted);
-  await session.mcp.remove(file === serverFiles(project).projectFile ? 'project' : 'user', server.name);
+  await session.mcp.remove(sourceOf(project, file), server.name);
   done(io, options, server.name, 'removed from', file);
   return exitCodes.ok;
 }
@@ -92,7 +92,7 @@ async function tryAndWrite(
   if (!check.ok) throw new UsageError(`${name}: ${check.problem}`);
   if (options.test && check.record.enabled) {
     await using session = await openMcpSession(io, project, project.isTrusted);
-    const result = await session.mcp.test({ ...record, name });
+    const result = await session.mcp.test({ ...record, name }, sourceOf(project, file));
     if (!result.ok) {
       showTest(io, name, result, options);
       if (options.json !== true) io.err('  Nothing was saved; --no-test saves it without trying.\n');
@@ -102,7 +102,7 @@ async function tryAndWrite(
   }
   await updateServerFile(file, (servers) => putServer(servers, { name, value: record }), fileMode(project, file));
   done(io, options, name, verb, file);
-  if (file === serverFiles(project).projectFile) sayTrust(io);
+  if (sourceOf(project, file) === 'project') sayTrust(io);
   return exitCodes.ok;
 }
 

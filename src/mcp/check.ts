@@ -1,7 +1,7 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { isJsonObject, ownValue } from '../protocol/json.ts';
-import type { McpTestResult } from '../protocol/mcp.ts';
+import type { McpServerRecord, McpSource, McpTestResult } from '../protocol/mcp.ts';
 import { childSignal, untilAborted } from '../protocol/signal.ts';
 import { announcement } from '../transport/sandbox.ts';
 import type { McpConnection } from './connection.ts';
@@ -15,7 +15,7 @@ const maxTests = 4;
 
 export interface ServerTester {
   /** Tries a record that need not be saved. Never rejects; no process of the server is left when it settles. */
-  test(record: unknown): Promise<McpTestResult>;
+  test(record: unknown, source: McpSource): Promise<McpTestResult>;
   /** Ends the tests that are running. */
   stop(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface ServerTesterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** A fresh connection: no running one is touched, nothing is remembered. */
-  readonly open: (record: ReturnType<typeof requireServerRecord>, signal: AbortSignal) => Promise<McpConnection>;
+  readonly open: (record: McpServerRecord, source: McpSource, signal: AbortSignal) => Promise<McpConnection>;
 }
 
 export function createServerTester(options: ServerTesterOptions): ServerTester {
@@ -33,7 +33,7 @@ export function createServerTester(options: ServerTesterOptions): ServerTester {
   const end = childSignal(undefined);
   const running = new Set<Promise<McpTestResult>>();
 
-  async function run(raw: unknown): Promise<McpTestResult> {
+  async function run(raw: unknown, source: McpSource): Promise<McpTestResult> {
     const key = Symbol('test');
     await gate.enter(key);
     const started = clock.elapsed();
@@ -42,7 +42,7 @@ export function createServerTester(options: ServerTesterOptions): ServerTester {
     const server_name = typeof given === 'string' ? given.slice(0, 64) : '';
     logger.info('mcp.server.test.start', { server_name });
     try {
-      const result = await testWithin(raw, elapsed);
+      const result = await testWithin(raw, source, elapsed);
       if (result.ok) {
         logger.info('mcp.server.test.ok', {
           server_name,
@@ -58,12 +58,12 @@ export function createServerTester(options: ServerTesterOptions): ServerTester {
     }
   }
 
-  async function testWithin(raw: unknown, elapsed: () => number): Promise<McpTestResult> {
+  async function testWithin(raw: unknown, source: McpSource, elapsed: () => number): Promise<McpTestResult> {
     using limit = childSignal(end.signal, maxTestMs);
     let connection: McpConnection | undefined;
     let stage: 'connect' | 'list_tools' = 'connect';
     try {
-      const opened = await options.open(requireServerRecord(raw), limit.signal);
+      const opened = await options.open(requireServerRecord(raw), source, limit.signal);
       connection = opened;
       stage = 'list_tools';
       const list = await untilAborted(opened.listTools({ refresh: true }), limit.signal);
@@ -91,8 +91,8 @@ export function createServerTester(options: ServerTesterOptions): ServerTester {
   }
 
   return {
-    async test(record) {
-      const work = run(record);
+    async test(record, source) {
+      const work = run(record, source);
       running.add(work);
       try {
         return await work;

@@ -7,6 +7,7 @@ import type { Carrier } from './connection.ts';
 import type { ClientIdentity } from './envelope.ts';
 import type { EraMemory } from './era-memory.ts';
 import type { InputPolicy, InputPolicyOptions } from './input-policy.ts';
+import type { NoiseLimits } from './noise-meter.ts';
 import type { PlaceholderValues } from './placeholders.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { McpTransport } from './transport.ts';
@@ -24,6 +25,8 @@ export interface ConnectDeps {
   readonly userHome: string | undefined;
   /** Where a record without `cwd` starts; absolute. */
   readonly folder: string;
+  /** Whose connection it is; absent: everyone's. What a server keeps is not shared between tenants. */
+  readonly tenant?: string;
   readonly secret?: PlaceholderValues['secret'];
   readonly accessToken?: (record: McpServerRecord) => Promise<string | undefined>;
   /** The token of a web server; absent: no request carries one. */
@@ -34,6 +37,8 @@ export interface ConnectDeps {
   readonly prior?: EraVerdict;
   /** Absent: every connect probes. */
   readonly eraMemory?: EraMemory;
+  /** How much of what the server prints is logged; absent: a limit of its own for every start. */
+  readonly noiseLimits?: NoiseLimits;
   /** Told every process of a server while it runs, so that none outlives a killed engine. */
   readonly ledger?: { add(pid: number, marker: string): void; remove(pid: number): void };
   readonly fetch: typeof fetch;

@@ -17,6 +17,7 @@ import { createChangeWatch } from './change-watch.ts';
 import type { ListMethod, McpClient } from './client.ts';
 import { codeOf, mcpError } from './errors.ts';
 import { toPrintable } from './log-text.ts';
+import type { Noise } from './noise-meter.ts';
 import type { RejectedTool } from './normalise.ts';
 import { createPagedList } from './paged-list.ts';
 import { nameTools, type ToolList } from './tool-list.ts';
@@ -29,6 +30,8 @@ export interface Carrier {
   readonly exited: Promise<McpExit>;
   stop(): Promise<McpExit>;
   stderrTail(): readonly string[];
+  /** Absent on the web, where there is none. */
+  noise?(): Noise;
 }
 
 export interface CallOptions {
@@ -55,6 +58,8 @@ export interface McpConnection {
   /** Settles when nothing of the connection is left. Never rejects. */
   readonly exited: Promise<McpExit>;
   stderrTail(): readonly string[];
+  /** What the program printed besides messages; undefined when nothing. */
+  noise(): Noise | undefined;
   listTools(options?: ListOptions): Promise<ToolList>;
   /** Calls a tool by the name the server gave it. */
   callTool(name: string, args: JsonObject, options?: CallOptions): Promise<McpCallResult>;
@@ -202,6 +207,10 @@ export function createConnection(parts: ConnectionParts): McpConnection {
     pid: carrier.pid,
     exited,
     stderrTail: () => carrier.stderrTail(),
+    noise() {
+      const noise = carrier.noise?.();
+      return noise?.lines === 0 ? undefined : noise;
+    },
     listTools,
     callTool,
     async list(method, options = {}) {

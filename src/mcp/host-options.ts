@@ -10,6 +10,7 @@ import type {
   McpServerInfo,
   McpServerInput,
   McpServerRecord,
+  McpSource,
   McpTestResult,
   McpTokenStatus,
   McpToolInfo,
@@ -102,8 +103,11 @@ export interface McpHost {
   resources(server: string, options?: ListOptions): Promise<readonly unknown[]>;
   resourceTemplates(server: string, options?: ListOptions): Promise<readonly unknown[]>;
   resource(server: string, uri: string, options?: CallOptions): Promise<JsonObject>;
-  /** Tries a record, saved or not. Never rejects. */
-  test(record: unknown): Promise<McpTestResult>;
+  /**
+   * Tries a record, saved or not, as it would start in the file of `source`: a server of the user starts in the home folder,
+   * any other one in the project. Default `inline`. Never rejects.
+   */
+  test(record: unknown, source?: McpSource): Promise<McpTestResult>;
   /** With approvals on: uses the server (`<server>`) or tool (`<server>/<tool>`) as it is now. */
   approve(id: string): Promise<void>;
   /** Replaces all servers of one file (mcp-host 3.4). */

@@ -12,9 +12,8 @@ import type { McpHost, McpHostOptions } from './host-options.ts';
 import { createOpener } from './opener.ts';
 import { createPlace, type Place } from './place.ts';
 import { createPlaces } from './places.ts';
-import { requireServerRecord } from './record.ts';
 import { updateServerFile } from './server-file.ts';
-import { loadServers, type ServerList } from './servers.ts';
+import { loadServers, requireServerNames, type ServerList } from './servers.ts';
 import { createServerSlot } from './server-slot.ts';
 import { createToolShelf } from './tool-shelf.ts';
 
@@ -43,14 +42,14 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       },
     });
     const place = createPlace(
-      (isShared) =>
+      (tenant) =>
         createServerSlot({
           ...shared,
           record: shelf.record(),
           source,
-          open: (current, signal) => opener.open(current, source, signal),
+          open: (current, signal) => opener.open(current, { source, tenant }, signal),
           onTools: (list) => {
-            if (isShared) shelf.update(list);
+            if (tenant === undefined) shelf.update(list);
           },
         }),
       shelf,
@@ -183,7 +182,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await use(server, (open) => open.read('prompts/get', params, call), call?.signal),
     resource: async (server, uri, call) =>
       await use(server, (open) => open.read('resources/read', { uri }, call), call?.signal),
-    test: (record) => tester.test(record),
+    test: (record, source = 'inline') => tester.test(record, source),
     async approve(id) {
       const { place, tool } = split(id);
       if (tool === '') {
@@ -195,7 +194,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await opener.flush();
     },
     async save(source, servers) {
-      const names = servers.map((server) => requireServerRecord(server).name);
+      const names = requireServerNames(servers);
       await change(source, () => servers.map((value, index) => ({ name: names[index] ?? '', value })));
     },
     async remove(source, name) {

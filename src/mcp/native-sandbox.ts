@@ -1,4 +1,5 @@
-import { mkdir, realpath, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { isProgramFile } from '../transport/program-file.ts';
 import { isSandboxFailure, toConfinedLine } from '../transport/sandbox.ts';
@@ -6,7 +7,7 @@ import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { toServerProfile } from '../transport/sandbox-profile.ts';
 import type { ServerCommand } from './command.ts';
 import { isServerName } from './record.ts';
-import type { Sandbox, SandboxPlan } from './sandbox.ts';
+import type { Sandbox, SandboxNeeds, SandboxPlan } from './sandbox.ts';
 
 export interface NativeSandboxOptions {
   /** Finds out once what the system allows. */
@@ -27,7 +28,7 @@ const interpreters = ['node', 'python3'];
 export function createNativeSandbox(options: NativeSandboxOptions): Sandbox {
   const { env, home } = options;
 
-  async function plan(command: ServerCommand, extra: Parameters<Sandbox['plan']>[1]): Promise<SandboxPlan> {
+  async function plan(command: ServerCommand, extra: SandboxNeeds): Promise<SandboxPlan> {
     if (env['VIBE_MCP_SANDBOX'] === '0') return { kind: 'unconfined', reason: 'switched_off' };
     const write = await Promise.all(extra.write.map(canonical));
     if (write.includes(undefined)) return { kind: 'unconfined', reason: 'bind_target_missing' };
@@ -37,7 +38,7 @@ export function createNativeSandbox(options: NativeSandboxOptions): Sandbox {
       findInterpreters(command.env['PATH'] ?? ''),
     ]);
     const profile = toServerProfile({
-      scratch: await openScratch(path.join(options.scratchRoot, extra.server)),
+      scratch: await openScratch(path.join(options.scratchRoot, scratchName(extra))),
       home,
       // why: a launcher such as npx is a link into the folder its files lie in, so both ends must be visible
       programs: [command.program, ...present([program]), ...found],
@@ -55,9 +56,21 @@ export function createNativeSandbox(options: NativeSandboxOptions): Sandbox {
     plan,
     failedToStart: (exit) => isSandboxFailure(exit.exit_code, exit.stderr_tail),
     async forget(server) {
-      if (isServerName(server)) await rm(path.join(options.scratchRoot, server), { recursive: true, force: true });
+      if (!isServerName(server)) return;
+      const kept = await readdir(options.scratchRoot).catch(() => []);
+      const own = kept.filter((name) => name === server || name.startsWith(`${server}${tenantMark}`));
+      await Promise.all(own.map((name) => rm(path.join(options.scratchRoot, name), { recursive: true, force: true })));
     },
   };
+}
+
+/** Not part of any server's name. */
+const tenantMark = '@';
+
+/** A folder per server and tenant; the tenant's own name may be any text. */
+function scratchName({ server, tenant }: SandboxNeeds): string {
+  if (tenant === undefined) return server;
+  return `${server}${tenantMark}${createHash('sha256').update(tenant).digest('hex').slice(0, 32)}`;
 }
 
 async function openScratch(folder: string): Promise<string> {

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { createWindowGate } from '../transport/flood-gate.ts';
+import { createWindowGate, type FloodGate } from '../transport/flood-gate.ts';
 import { toPrintable } from './log-text.ts';
 
 export interface NoiseMeterOptions {
@@ -7,8 +7,24 @@ export interface NoiseMeterOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly redact: (text: string) => string;
+  /** Default: limits of this process alone. */
+  readonly limits?: NoiseLimits | undefined;
   /** Called once when there is so much that the program cannot be a server. */
   readonly onFlood: () => void;
+}
+
+/** How much of it is logged, for all starts of one server. */
+export interface NoiseLimits {
+  readonly reports: FloodGate;
+  readonly lines: FloodGate;
+}
+
+/** What a server printed besides messages. */
+export interface Noise {
+  readonly lines: number;
+  readonly bytes: number;
+  /** The first five lines, cut to 1 024 characters, for whoever looks for the cause. */
+  readonly first: readonly string[];
 }
 
 /** Counts what a server prints besides messages (FR4, mcp-host 13.1). */
@@ -18,21 +34,26 @@ export interface NoiseMeter {
   valid(): void;
   /** Logs what was counted since the last line, if the minute allows. */
   report(): void;
-  readonly total: { readonly lines: number; readonly bytes: number };
-  /** The first five lines, cut to 1 024 characters, for whoever looks for the cause. */
-  readonly first: readonly string[];
+  read(): Noise;
 }
 
 const maxNoiseLines = 100_000;
 const maxNoiseBytes = 64 * 1024 * 1024;
 const keptLines = 5;
 const keptCharacters = 1_024;
-const reportEveryMs = 60_000;
+const windowMs = 60_000;
+
+/** One report and 20 lines a minute (mcp-host 12.2, FR4). */
+export function createNoiseLimits(clock: Clock): NoiseLimits {
+  return {
+    reports: createWindowGate(1, windowMs, clock.elapsed),
+    lines: createWindowGate(20, windowMs, clock.elapsed),
+  };
+}
 
 export function createNoiseMeter(options: NoiseMeterOptions): NoiseMeter {
   const { clock, logger, server } = options;
-  const reports = createWindowGate(1, reportEveryMs, clock.elapsed);
-  const shown = createWindowGate(20, 60_000, clock.elapsed);
+  const limits = options.limits ?? createNoiseLimits(clock);
   const first: string[] = [];
   const total = { lines: 0, bytes: 0 };
   let sinceValid = { lines: 0, bytes: 0 };
@@ -40,7 +61,7 @@ export function createNoiseMeter(options: NoiseMeterOptions): NoiseMeter {
   let isFlooded = false;
 
   function report(): void {
-    if (total.lines === reported.lines || !reports.admit()) return;
+    if (total.lines === reported.lines || !limits.reports.admit()) return;
     logger.warn('mcp.server.noise', {
       server_name: server,
       lines: total.lines - reported.lines,
@@ -50,18 +71,19 @@ export function createNoiseMeter(options: NoiseMeterOptions): NoiseMeter {
   }
 
   return {
-    total,
-    first,
+    read: () => ({ ...total, first: [...first] }),
     report,
     add(text, bytes) {
       total.lines += 1;
       total.bytes += bytes;
       sinceValid.lines += 1;
       sinceValid.bytes += bytes;
-      if (first.length < keptLines || shown.admit()) {
+      const isKept = first.length < keptLines;
+      const isLogged = limits.lines.admit();
+      if (isKept || isLogged) {
         const line = toPrintable(options.redact(text.slice(0, keptCharacters)));
-        if (first.length < keptLines) first.push(line);
-        logger.debug('mcp.server.noise.line', { server_name: server, line });
+        if (isKept) first.push(line);
+        if (isLogged) logger.debug('mcp.server.noise.line', { server_name: server, line });
       }
       report();
       if (!isFlooded && (sinceValid.lines > maxNoiseLines || sinceValid.bytes > maxNoiseBytes)) {

@@ -8,16 +8,23 @@ import type { McpConnection } from './connection.ts';
 import { recordFingerprint } from './era-memory.ts';
 import { mcpError } from './errors.ts';
 import type { McpHostOptions } from './host-options.ts';
+import { createNoiseLimits, type NoiseLimits } from './noise-meter.ts';
 import { openPins, type Pins } from './pins.ts';
 import { createRegistryStore } from './registry-file.ts';
+
+/** Which file a record is of, and whose connection it is opened for. */
+export interface Origin {
+  readonly source: McpSource;
+  readonly tenant?: string | undefined;
+}
 
 /** Opens connections with what the host was given, and knows which ways of starting a server were seen before. */
 export interface Opener {
   /** Reads what is remembered from earlier engines. */
   prepare(): Promise<void>;
   pins(): Pins;
-  open(record: McpServerRecord, source: McpSource, signal: AbortSignal): Promise<McpConnection>;
-  openForTest(record: McpServerRecord, signal: AbortSignal): Promise<McpConnection>;
+  open(record: McpServerRecord, origin: Origin, signal: AbortSignal): Promise<McpConnection>;
+  openForTest(record: McpServerRecord, source: McpSource, signal: AbortSignal): Promise<McpConnection>;
   approveStart(record: McpServerRecord): void;
   /** Waits until what was accepted is written. */
   flush(): Promise<void>;
@@ -37,9 +44,17 @@ export function createOpener(
   const store = configDir === undefined ? undefined : createRegistryStore(configDir, clock, logger);
   const projectRoot = path.resolve(options.projectRoot);
   const userHome = env['HOME'] ?? env['USERPROFILE'];
+  /** By server: one that crashes at once must not fill the log. */
+  const noises = new Map<string, NoiseLimits>();
   let pins: Pins | undefined;
 
-  function deps(folder: string, signal: AbortSignal): ConnectDeps {
+  function noiseLimits(server: string): NoiseLimits {
+    const limits = noises.get(server) ?? createNoiseLimits(clock);
+    noises.set(server, limits);
+    return limits;
+  }
+
+  function deps({ source, tenant }: Origin, signal: AbortSignal): ConnectDeps {
     return {
       clock,
       logger,
@@ -48,7 +63,8 @@ export function createOpener(
       newMarker: randomUUID,
       workspaceFolder: projectRoot,
       userHome,
-      folder,
+      folder: source === 'user' ? (userHome ?? projectRoot) : projectRoot,
+      ...(tenant === undefined ? {} : { tenant }),
       fetch: options.fetch ?? globalThis.fetch,
       signal,
       ...tokens,
@@ -80,15 +96,14 @@ export function createOpener(
       pins ??= await openPins(store, options.approvals ?? false, logger);
     },
     pins: known,
-    async open(record, source, signal) {
+    async open(record, origin, signal) {
       checkStart(record);
-      const folder = source === 'user' ? (userHome ?? projectRoot) : projectRoot;
-      const base = deps(folder, signal);
+      const base = { ...deps(origin, signal), noiseLimits: noiseLimits(record.name) };
       const connection = await connect(record, store === undefined ? base : { ...base, eraMemory: store });
       known().accept(startId(record), recordFingerprint(record));
       return connection;
     },
-    openForTest: (record, signal) => connect(record, deps(projectRoot, signal)),
+    openForTest: (record, source, signal) => connect(record, deps({ source }, signal)),
     approveStart(record) {
       known().accept(startId(record), recordFingerprint(record));
     },

@@ -15,14 +15,14 @@ export interface Place {
   stop(): Promise<void>;
 }
 
-/** @param openSlot makes a slot; one whose lists are not to be used when `isShared` is false */
-export function createPlace(openSlot: (isShared: boolean) => ServerSlot, shelf: ToolShelf): Place {
-  const slot = openSlot(true);
+/** @param openSlot makes the slot of a tenant, or without one the shared slot, whose lists are the server's */
+export function createPlace(openSlot: (tenant?: string) => ServerSlot, shelf: ToolShelf): Place {
+  const slot = openSlot();
   const tenants = new Map<string, ServerSlot>();
 
   function slotOf(tenant: string | undefined): ServerSlot {
     if (tenant === undefined) return slot;
-    const own = tenants.get(tenant) ?? openSlot(false);
+    const own = tenants.get(tenant) ?? openSlot(tenant);
     tenants.set(tenant, own);
     return own;
   }

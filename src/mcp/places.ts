@@ -100,5 +100,7 @@ function whyNot(name: string, entries: readonly ServerEntry[]): EngineError {
   if (entry === undefined) return mcpError('not_found', `there is no MCP server \`${name}\``);
   if ('record' in entry) return mcpError('not_found', `the MCP server \`${name}\` is disabled`);
   if (entry.state === 'needs_trust') return mcpError('needs_trust', entry.problem);
-  return new EngineError('config', `${entry.source} servers: ${name}: ${entry.problem}.`, { code: 'config_invalid' });
+  return new EngineError('config', `${entry.file ?? 'inline servers'}: ${name}: ${entry.problem}.`, {
+    code: 'config_invalid',
+  });
 }

@@ -16,13 +16,19 @@ export type SandboxPlan =
   | { readonly kind: 'confined'; readonly backend: 'bwrap' | 'sandbox-exec'; readonly command: ServerCommand }
   | { readonly kind: 'unconfined'; readonly reason: UnconfinedReason };
 
+export interface SandboxNeeds {
+  /** Server and tenant have a writable folder of their own; without a tenant it is the shared one. */
+  readonly server: string;
+  readonly tenant?: string;
+  /** Extra absolute paths it may see. */
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+}
+
 /** Confines commands. Given to the host by whoever knows the platform's means. */
 export interface Sandbox {
-  /** The command line that runs `command` confined; `read` and `write` are extra absolute paths it may see. */
-  plan(
-    command: ServerCommand,
-    extra: { readonly server: string; readonly read: readonly string[]; readonly write: readonly string[] },
-  ): Promise<SandboxPlan>;
+  /** The command line that runs `command` confined. */
+  plan(command: ServerCommand, extra: SandboxNeeds): Promise<SandboxPlan>;
   /** Whether a confined program ended because the confinement itself failed, before the program ran. */
   failedToStart(exit: { readonly exit_code: number | null; readonly stderr_tail: readonly string[] }): boolean;
   /** Removes what a server keeps: a later one of its name begins with nothing. */
@@ -42,13 +48,17 @@ export interface ConfinedCommand {
 export async function confine(
   record: McpServerRecord,
   command: ServerCommand,
-  sandbox: Sandbox | undefined,
-  logger: Logger,
+  deps: { readonly sandbox?: Sandbox; readonly tenant?: string; readonly logger: Logger },
 ): Promise<ConfinedCommand> {
+  const { sandbox, tenant, logger } = deps;
   const plan: SandboxPlan =
     sandbox === undefined
       ? { kind: 'unconfined', reason: 'switched_off' }
-      : await sandbox.plan(command, { server: record.name, ...record.sandbox });
+      : await sandbox.plan(command, {
+          server: record.name,
+          ...(tenant === undefined ? {} : { tenant }),
+          ...record.sandbox,
+        });
   if (plan.kind === 'confined') return { command: plan.command, state: plan.backend };
   return runUnconfined(record, command, plan.reason, logger);
 }

@@ -5,6 +5,7 @@ import type { McpExit, McpServerInfo, McpServerRecord, McpServerState, McpSource
 import { untilAborted } from '../protocol/signal.ts';
 import type { McpConnection } from './connection.ts';
 import { connectError, mcpError, toSeconds } from './errors.ts';
+import type { Noise } from './noise-meter.ts';
 import { definitionHash } from './remote-tool.ts';
 import { createStartLimiter } from './start-limiter.ts';
 import type { ToolList } from './tool-list.ts';
@@ -47,6 +48,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
   let lastError: { code: string; message: string } | undefined;
   let toolCount: number | undefined;
   let listKey: string | undefined;
+  let noise: Noise | undefined;
   let current: McpConnection | undefined;
   let connecting: Promise<McpConnection> | undefined;
   let attempt = new AbortController();
@@ -100,6 +102,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
 
   function ended(opened: McpConnection, exit: McpExit): void {
     const { exit_code, signal, strays_killed } = exit;
+    noise = opened.noise();
     if (current === opened) {
       current = undefined;
       state = exit.expected ? 'stopped' : 'failed';
@@ -147,6 +150,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
     record: () => record,
     connection,
     info() {
+      const printed = current === undefined ? noise : current.noise();
       return {
         name: server_name,
         source: options.source,
@@ -161,6 +165,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
               server: current.server,
             }),
         ...(toolCount === undefined ? {} : { tool_count: toolCount }),
+        ...(printed === undefined ? {} : { noise: printed }),
         ...(lastError === undefined ? {} : { last_error: lastError }),
       };
     },

@@ -1,6 +1,6 @@
-import { messageOf } from '../protocol/error.ts';
+import { EngineError, messageOf } from '../protocol/error.ts';
 import type { McpServerRecord, McpSource } from '../protocol/mcp.ts';
-import { parseServerRecord } from './record.ts';
+import { parseServerRecord, requireServerRecord } from './record.ts';
 import { readServerFile, type RawServer } from './server-file.ts';
 
 /** One server as configured, usable or not. */
@@ -16,6 +16,8 @@ export type ServerEntry =
       readonly source: McpSource;
       readonly state: 'invalid' | 'shadowed' | 'needs_trust';
       readonly problem: string;
+      /** Absent for a record of the embedding program. */
+      readonly file?: string;
     };
 
 export interface ServerList {
@@ -49,18 +51,47 @@ export async function loadServers(sources: ServerSources): Promise<ServerList> {
     }
   };
   const [user, project] = await Promise.all([read(sources.userFile), read(sources.projectFile)]);
-  const inline = (sources.inline ?? []).map((value) => toEntry('inline', value, undefined));
+  const inline = (sources.inline ?? []).map((value) => toEntry({ source: 'inline' }, value, undefined));
+  const fromUser = { source: 'user', file: sources.userFile } as const;
+  const fromProject = { source: 'project', file: sources.projectFile } as const;
   const entries = mergeServers([
     inline,
-    user.map((server) => toEntry('user', server.value, server.name)),
-    project.map((server) => toEntry('project', server.value, server.name)),
+    user.map((server) => toEntry(fromUser, server.value, server.name)),
+    project.map((server) => toEntry(fromProject, server.value, server.name)),
   ]);
   return { entries: sources.trusted ? entries : entries.map(distrust), problems };
 }
 
-function toEntry(source: McpSource, value: unknown, name: string | undefined): ServerEntry {
+/**
+ * The names of records that are to be written to one file.
+ * @throws EngineError `config`, code `config_invalid`, for an invalid record and a name that is there twice
+ */
+export function requireServerNames(records: readonly unknown[]): readonly string[] {
+  const names = records.map((record) => requireServerRecord(record).name);
+  const taken = new Map<string, string>();
+  for (const name of names) {
+    const holder = taken.get(name.toLowerCase());
+    if (holder !== undefined)
+      throw new EngineError('config', `${name}: ${sameName(holder)}.`, { code: 'config_invalid' });
+    taken.set(name.toLowerCase(), name);
+  }
+  return names;
+}
+
+function sameName(holder: string): string {
+  return `name is already used by \`${holder}\` (case is ignored)`;
+}
+
+function toEntry(
+  { source, file }: { readonly source: McpSource; readonly file?: string | undefined },
+  value: unknown,
+  name: string | undefined,
+): ServerEntry {
   const check = parseServerRecord(value, name);
-  if (!check.ok) return { name: check.name, source, state: 'invalid', problem: check.problem };
+  if (!check.ok) {
+    const place = file === undefined ? {} : { file };
+    return { name: check.name, source, state: 'invalid', problem: check.problem, ...place };
+  }
   const state = check.record.enabled ? 'ready' : 'disabled';
   return { name: check.record.name, source, state, record: check.record };
 }
@@ -78,7 +109,7 @@ export function mergeServers(lists: readonly (readonly ServerEntry[])[]): readon
       }
       const { name, source } = entry;
       return holder.list === list
-        ? { name, source, state: 'invalid', problem: `name is already used by \`${holder.name}\` (case is ignored)` }
+        ? { name, source, state: 'invalid', problem: sameName(holder.name) }
         : { name, source, state: 'shadowed', problem: `the server \`${holder.name}\` of another list comes first` };
     }),
   );

@@ -18,7 +18,7 @@ export async function connectStdio(start: ConnectStart): Promise<Connected> {
   const { record, deps, secrets } = start;
   const env = toChildEnvironment({ policy: 'minimal', host: deps.env, declared: record.env });
   const command = await resolveCommand(record, deps.folder, env);
-  const confined = await confine(record, command, deps.sandbox, deps.logger);
+  const confined = await confine(record, command, deps);
   try {
     return await connectCommand(start, confined);
   } catch (error) {
@@ -60,6 +60,7 @@ async function openLink(start: ConnectStart, chosen: ConfinedCommand, secrets: r
     secrets,
     logger: deps.logger,
     clock: deps.clock,
+    noiseLimits: deps.noiseLimits,
     onOversized: (id) => transport.dropOversized(id),
   });
   deps.ledger?.add(inner.pid, marker);
@@ -85,6 +86,7 @@ async function openLink(start: ConnectStart, chosen: ConfinedCommand, secrets: r
       exited: inner.exited,
       stop: inner.stop,
       stderrTail: inner.stderrTail,
+      noise: inner.noise,
     },
   };
 }

@@ -8,7 +8,7 @@ import { type Child, openChild } from '../transport/child.ts';
 import { createLineWriter, toOutgoing } from '../transport/line-writer.ts';
 import { connectError, listError, mcpError } from './errors.ts';
 import { createRedactor, toPrintable } from './log-text.ts';
-import { createNoiseMeter } from './noise-meter.ts';
+import { createNoiseMeter, type Noise, type NoiseLimits } from './noise-meter.ts';
 import { killStrays, markerName } from './stray-processes.ts';
 import type { ClassifyingTransport } from './transport.ts';
 
@@ -26,6 +26,7 @@ export interface StdioOptions {
   readonly secrets: readonly string[];
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly noiseLimits?: NoiseLimits | undefined;
   /** Default 16 MiB (FR3). */
   readonly maxLineBytes?: number;
   /** An answer over the line limit; its id where the beginning of the line tells. */
@@ -44,6 +45,7 @@ export interface StdioTransport extends ClassifyingTransport {
   /** Why calls fail now that the process is gone. */
   closedError(): EngineError;
   stderrTail(): readonly string[];
+  noise(): Noise;
 }
 
 const exitGraceMs = 2_000;
@@ -80,7 +82,7 @@ async function startChild(options: StdioOptions, redact: (text: string) => strin
   } catch (cause) {
     const reason = messageOf(cause);
     if (reason.includes('ENOENT')) {
-      const text = `${options.program} was not found on the daemon's PATH. Use an absolute path.`;
+      const text = `\`${options.program}\` was not found on the daemon's PATH. Use an absolute path.`;
       throw connectError('command_not_found', text, { cause });
     }
     const text = `${isEngineError(cause) ? reason : 'the program did not start'}. The program ended or refused before speaking MCP.`;
@@ -98,6 +100,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
     logger,
     clock,
     redact,
+    limits: options.noiseLimits,
     onFlood: () => giveUp(listError('not_mcp', 'output is not MCP')),
   });
   const reader = createLineReader(
@@ -132,6 +135,7 @@ function attach(child: Child, options: StdioOptions, redact: (text: string) => s
     },
     closedError,
     stderrTail,
+    noise: noise.read,
   };
   return transport;
 

@@ -148,6 +148,8 @@ export interface McpServerInfo {
   readonly sandbox?: McpSandboxState;
   /** Self-reported, for display only. */
   readonly server?: { readonly name: string; readonly version: string };
+  /** What the program printed besides messages, here or before it ended, with its first five lines. */
+  readonly noise?: { readonly lines: number; readonly bytes: number; readonly first: readonly string[] };
   /** Tools of the last list; absent before the first one. */
   readonly tool_count?: number;
   readonly last_error?: { readonly code: string; readonly message: string };

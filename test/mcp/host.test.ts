@@ -196,6 +196,19 @@ describe('start', () => {
   });
 });
 
+test('15: an invalid record of a file is named with the file', async () => {
+  const configDir = tempFolder();
+  const file = path.join(configDir, 'mcp.json');
+  writeFileSync(file, '[{"name":"odd"}]');
+  const { host } = createHost({ configDir });
+  await host.start();
+
+  expect(await failureOf(host.call('odd', 'x', {}))).toMatchObject({
+    code: 'config_invalid',
+    message: `${file}: odd: command or url is required.`,
+  });
+});
+
 function writeProject(root: string, records: readonly JsonObject[]): string {
   const file = path.join(root, '.vibe', 'mcp.json');
   mkdirSync(path.dirname(file), { recursive: true });
@@ -274,6 +287,48 @@ describe('lazy connections (mcp-host 3.5, PL3)', () => {
 
     await host.stop();
     expect(server.starts().filter(isAlive)).toEqual([]);
+  });
+
+  test('tenants share nothing that a server keeps', async () => {
+    const asked: (string | undefined)[] = [];
+    const server = scriptedServer(modernScript());
+    const { host } = createHost({
+      records: [server.record],
+      sandbox: {
+        plan: async (_, extra) => {
+          asked.push(extra.tenant);
+          return { kind: 'unconfined', reason: 'backend_missing' };
+        },
+        failedToStart: () => false,
+        forget: async () => {},
+      },
+    });
+    await host.start();
+
+    await host.call('scripted', 'work', {});
+    await host.call('scripted', 'work', {}, { tenant: 'one' });
+    await host.call('scripted', 'work', {}, { tenant: 'two' });
+
+    expect(asked).toEqual([undefined, 'one', 'two']);
+  });
+
+  test('12.2: a server that crashes again and again reports its noise once a minute; it stays to be looked at', async () => {
+    const server = scriptedServer(
+      modernScript({ start: [{ before: ['Welcome!', 'Ready.'] }], 'tools/call:die': [{ exit: 2 }] }),
+    );
+    const { host, events, logger } = createHost({ records: [server.record] });
+    await host.start();
+
+    for (let crash = 0; crash < 3; crash += 1) {
+      await failureOf(host.call('scripted', 'die', {}));
+      await events.next('mcp_server_stopped');
+    }
+
+    expect(server.starts()).toHaveLength(3);
+    expect(logger.find('mcp.server.noise')).toHaveLength(1);
+    expect(host.servers()).toMatchObject([
+      { state: 'failed', noise: { lines: 2, bytes: 14, first: ['Welcome!', 'Ready.'] } },
+    ]);
   });
 
   test('a server that never answers holds up neither the start nor the others', async () => {
@@ -509,6 +564,18 @@ describe('saving and reloading (mcp-host 3.4)', () => {
     expect(() => statSync(path.join(configDir, 'mcp.json'))).toThrow();
   });
 
+  test('3.1: a name that is there twice is refused, without regard to case', async () => {
+    const { host, configDir } = createHost();
+    await host.start();
+    const twice = ['GitHub', 'github'].map((name) => ({ name, command: 'x' }));
+
+    expect(await failureOf(host.save('user', twice))).toMatchObject({
+      code: 'config_invalid',
+      message: 'github: name is already used by `GitHub` (case is ignored).',
+    });
+    expect(() => statSync(path.join(configDir, 'mcp.json'))).toThrow();
+  });
+
   test('remove ends the server and forgets its tokens', async () => {
     const secrets = createMemorySecrets();
     await secrets.write('mcp.oauth.scripted', 'a token');
@@ -593,6 +660,35 @@ describe('test before save (mcp-host 11)', () => {
     expect(logger.find('mcp.server.test.ok')).toEqual([
       { target: 'vibe::mcp', server_name: 'scripted', tool_count: 1, elapsed_ms: expect.any(Number) },
     ]);
+  });
+
+  test.each(['user', 'project', undefined] as const)('3.1: a record of %s starts in its folder', async (source) => {
+    const home = tempFolder();
+    const server = scriptedServer(modernScript());
+    const { host, projectRoot } = createHost({ env: { ...process.env, HOME: home } });
+    await host.start();
+
+    await host.test(server.record, source);
+
+    expect(server.received()[0]).toMatchObject({ cwd: source === 'user' ? home : projectRoot });
+  });
+
+  test('at most four at once', async () => {
+    const servers = Array.from({ length: 5 }, (_, index) =>
+      scriptedServer(modernScript({ 'tools/list': [{ silent: true }] }), {
+        name: `s${index}`,
+        timeouts: { list_ms: 1_500 },
+      }),
+    );
+    const { host } = createHost();
+    await host.start();
+
+    const tests = servers.map((server) => host.test(server.record));
+    await Promise.all(servers.slice(0, 4).map((server) => server.arrived('tools/list')));
+    expect(servers[4]?.starts()).toEqual([]);
+
+    expect((await Promise.all(tests)).map(({ ok }) => ok)).toEqual(Array(5).fill(false));
+    expect(servers[4]?.starts()).toHaveLength(1);
   });
 
   test('it does not touch a running connection nor what is remembered', async () => {

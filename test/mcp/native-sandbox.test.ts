@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -142,5 +142,21 @@ describe('what the platform decides', () => {
     expect(args).toContain(`--setenv HOME ${path.join(scratchRoot, 's')}`);
     expect(args).toContain(`--chdir ${path.join(scratchRoot, 's')}`);
     expect(args).not.toContain(path.join(scratchRoot, 'other'));
+  });
+
+  test('tenants of one server have a folder each, whatever they are called, and all go with the server', async () => {
+    const scratchRoot = tempFolder();
+    const native = createNativeSandbox({ probe, scratchRoot, home, env: {} });
+    for (const tenant of [undefined, 'a', 'b', '../../escape']) {
+      await native.plan(command, { ...extra, ...(tenant === undefined ? {} : { tenant }) });
+    }
+    await native.plan(command, { ...extra, server: 's-other' });
+
+    expect(readdirSync(scratchRoot)).toHaveLength(5);
+    expect(readdirSync(scratchRoot).toSorted()[0]).toBe('s');
+
+    await native.forget('s');
+
+    expect(readdirSync(scratchRoot)).toEqual(['s-other']);
   });
 });
