@@ -66,7 +66,7 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
   #isStopRequested = false;
   #hasEnded = false;
   #steering: readonly string[] = noTexts;
-  #listener: RunListener = {};
+  #listener: RunListener = nobody;
 
   constructor(deps: RunActorDeps) {
     this.name = deps.id;
@@ -148,3 +148,4 @@ export class RunActor implements Behavior<undefined, RunCommand>, ActorControl, 
 }
 
 const noTexts: readonly string[] = [];
+const nobody: RunListener = {};

@@ -1,9 +1,8 @@
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentOutcome } from '../protocol/agent.ts';
-import { type Message, textOf, type ToolResultBlock, toolUsesOf } from '../protocol/message.ts';
-import type { CompletionResponse } from '../protocol/model.ts';
+import { type Message, toolUsesOf } from '../protocol/message.ts';
 import { executeCalls } from './batches.ts';
-import type { AgentPorts, RunControl, RunSettings, ToolAnswer } from './ports.ts';
+import type { AgentPorts, RunControl, RunSettings } from './ports.ts';
 import { openSession } from './session.ts';
 import {
   afterEstimate,
@@ -14,7 +13,6 @@ import {
   truncatedTwiceText,
   warningText,
 } from './step-policy.ts';
-import { toAssistantMessage } from './transcript.ts';
 
 /**
  * One session of an agent: from its first message to its stop. Everything that happens inside the conversation is part of
@@ -32,7 +30,8 @@ export async function runAgent(
   // why: what an observer of the start tells the run must reach it before the run can end
   await Promise.resolve();
   // The loop of agent-runtime section 3; the numbers are its step numbers. It stands here and not in a function of its own,
-  // because each async function that waits holds a frame, and thousands of sessions may wait.
+  // because each async function that waits holds a frame, and thousands of sessions may wait. So what a step needs only
+  // before or after a wait is no variable here: the frame would hold it through the next wait.
   const { transcript } = session;
   const convergeAt = convergeStep(settings.spec);
   let isConverged = false;
@@ -57,17 +56,12 @@ export async function runAgent(
       isWarned = true;
     }
 
-    let response: CompletionResponse;
+    let answer: Message;
     try {
-      response = await session.complete(); // 6
+      answer = session.accept(await session.complete()); // 6 to 9
     } catch (error) {
       return session.end(session.toStop(error));
     }
-    session.steps += 1; // 7
-    session.count(response.usage);
-    const answer = toAssistantMessage(response.message); // 8
-    session.publishText(textOf(answer));
-    transcript.push(answer); // 9
 
     const calls = toolUsesOf(answer);
     if (calls.length > 0) {
@@ -75,12 +69,9 @@ export async function runAgent(
       session.toolCalls += calls.length;
       const turn = session.takeTurn();
       if (turn !== undefined) await turn;
-      const answers = await executeCalls(calls, session);
-      transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
-      session.watchRepeats(calls, answers);
-      session.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;
+      session.acceptAnswers(calls, await executeCalls(calls, session));
       if (session.handoff !== undefined) return session.end({ reason: 'completed' });
-    } else if (response.stop_reason === 'max_tokens') {
+    } else if (session.isCut) {
       if (session.cutFrom !== undefined)
         return session.end({ reason: 'error', kind: 'other', message: truncatedTwiceText }); // 11
       session.cutFrom = answer;
@@ -91,10 +82,6 @@ export async function runAgent(
       await late;
     }
   }
-}
-
-function toResult(id: string, answer: ToolAnswer | undefined): ToolResultBlock {
-  return { type: 'tool_result', tool_use_id: id, content: answer?.content ?? '', is_error: answer?.is_error ?? false };
 }
 
 function publishStarted(settings: RunSettings, ports: AgentPorts): void {

@@ -1,5 +1,5 @@
 import type { AgentOutcome } from '../protocol/agent.ts';
-import { addUsage, noUsage, type Usage } from '../protocol/message.ts';
+import { addUsage, type Message, noUsage, textOf, type Usage } from '../protocol/message.ts';
 
 /** Two sessions of one run as one outcome: steps, tool calls and usage are summed, everything else is the second's. */
 export function sumSessions(first: AgentOutcome, second: AgentOutcome): AgentOutcome {
@@ -15,4 +15,29 @@ export function sumSessions(first: AgentOutcome, second: AgentOutcome): AgentOut
 /** Counts a repair or summary call; such calls are no steps and never part of `usage` (agent-runtime 18.9). */
 export function addAuxUsage(outcome: AgentOutcome, usage: Usage): AgentOutcome {
   return { ...outcome, aux_usage: addUsage(outcome.aux_usage ?? noUsage, usage) };
+}
+
+/** What an outcome says. With a cut answer: all text from it on, without separator. Else the last assistant message's text. */
+export function finalText(messages: readonly Message[], cutFrom: Message | undefined): string {
+  if (cutFrom === undefined) {
+    const last = messages.findLast((message) => message.role === 'assistant');
+    return last === undefined ? '' : textOf(last);
+  }
+  return messages
+    .slice(messages.lastIndexOf(cutFrom))
+    .filter((message) => message.role === 'assistant')
+    .flatMap((message) => message.content)
+    .map((block) => (block.type === 'text' ? block.text : ''))
+    .join('');
+}
+
+/** What a provider reports, as whole numbers from 0 on. */
+export function toCounts(usage: Usage): Usage {
+  const count = (value: number): number => (Number.isFinite(value) && value > 0 ? Math.floor(value) : 0);
+  return {
+    input_tokens: count(usage.input_tokens),
+    output_tokens: count(usage.output_tokens),
+    cache_read_tokens: count(usage.cache_read_tokens),
+    cache_write_tokens: count(usage.cache_write_tokens),
+  };
 }

@@ -14,46 +14,26 @@ export interface Retried<T> {
   readonly baseDelayMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Never throws; a failure is a rejection. */
-  attempt(): Promise<T>;
-  /** Called after each attempt, before anything else happens. */
-  onAttempted(): void;
+  /** Makes the call again; what `onFailure` makes of a failure is the result. */
+  attempt(onFailure: (thrown: unknown) => Promise<T>): Promise<T>;
   /** Whether the run should end; asked after each wait. */
   isStopped(): boolean;
   onRetry(attempt: number, delayMs: number, error: EngineError): void;
 }
 
 /**
- * Runs one model call, again after a retryable error. Every attempt sends the same request; retries are no steps.
+ * Makes a model call that failed again, when the error is retryable. Every attempt sends the same request; retries are no
+ * steps.
+ * @param thrown what the attempt before failed with
+ * @param attempts how many there were
  * @throws EngineError the last error; `cancelled` when the run ended while waiting
  */
-export function withRetries<T>(call: Retried<T>): Promise<T> {
-  // why: most calls need no second attempt, and waiting for one in an async function costs twice the memory
-  return call.attempt().then(
-    (result) => {
-      call.onAttempted();
-      return result;
-    },
-    (thrown: unknown) => retry(call, thrown),
-  );
-}
-
-async function retry<T>(call: Retried<T>, first: unknown): Promise<T> {
-  let thrown = first;
-  for (let attempt = 1; ; attempt += 1) {
-    call.onAttempted();
-    const error = toEngineError(thrown);
-    if (!isRetryable(error) || attempt > call.maxRetries) throw error;
-    const delayMs = retryDelayMs(attempt, error.retryAfterMs, call.baseDelayMs);
-    call.onRetry(attempt, delayMs, error);
-    if (delayMs > 0) await call.clock.sleep(delayMs, call.signal).catch(() => {}); // the check below tells why
-    if (call.isStopped()) throw new EngineError('cancelled', 'cancelled during retry');
-    try {
-      const result = await call.attempt();
-      call.onAttempted();
-      return result;
-    } catch (error) {
-      thrown = error;
-    }
-  }
+export async function retry<T>(call: Retried<T>, thrown: unknown, attempts = 1): Promise<T> {
+  const error = toEngineError(thrown);
+  if (!isRetryable(error) || attempts > call.maxRetries) throw error;
+  const delayMs = retryDelayMs(attempts, error.retryAfterMs, call.baseDelayMs);
+  call.onRetry(attempts, delayMs, error);
+  if (delayMs > 0) await call.clock.sleep(delayMs, call.signal).catch(() => {}); // the check below tells why
+  if (call.isStopped()) throw new EngineError('cancelled', 'cancelled during retry');
+  return await call.attempt((again) => retry(call, again, attempts + 1));
 }

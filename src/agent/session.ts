@@ -9,18 +9,27 @@ import {
 import { type Cancellation, type CancelListener, signalSource, withLazySignal } from '../protocol/cancellation.ts';
 import type { Clock } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
-import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
+import {
+  addUsage,
+  type Message,
+  noUsage,
+  textOf,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  type Usage,
+} from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, StreamDelta } from '../protocol/model.ts';
 import type { BatchOptions } from './batches.ts';
+import { finalText, toCounts } from './outcome.ts';
 import { applyCompaction, type CompactionPolicy, planCompaction } from './compaction.ts';
 import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
 import { textTokens } from './estimate.ts';
 import type { AgentPorts, OfferedTools, RunControl, RunSettings, ToolAnswer } from './ports.ts';
 import { appendAugmentations, renderSystemPrompt, toPromptVariables } from './prompt.ts';
-import { createRepeatWatch, repeatLimit, type RepeatWatch } from './repeat-watch.ts';
-import { type Retried, withRetries } from './retry.ts';
+import { repeatLimit, RepeatWatch } from './repeat-watch.ts';
+import { type Retried, retry } from './retry.ts';
 import { readSummary } from './summary.ts';
-import { Transcript } from './transcript.ts';
+import { toAssistantMessage, Transcript } from './transcript.ts';
 
 /**
  * Opens a session: set-up in the order of agent-runtime section 2.
@@ -45,6 +54,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   readonly transcript: Transcript;
   steps = 0;
   toolCalls = 0;
+  /** Whether the last answer was cut off. */
+  isCut = false;
   /** The answer that was cut off and is being continued. */
   cutFrom: Message | undefined;
   /** Whom the agent handed its conversation to. */
@@ -188,19 +199,35 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   /** The model call of a step, with the runner's retries. */
   complete(): Promise<CompletionResponse> {
     this.#request = { ...this.#request, messages: this.transcript.snapshot() };
-    return withRetries(this);
+    return this.attempt((thrown) => retry(this, thrown));
   }
 
   /** Rejects as soon as the run is cancelled; what the model answers after that is dropped. */
-  attempt(): Promise<CompletionResponse> {
+  attempt(onFailure: (thrown: unknown) => Promise<CompletionResponse>): Promise<CompletionResponse> {
     return new Promise((resolve, reject) => {
       this.#abandon = reject;
       const { cancellation } = this.#control;
-      if (cancellation.isCancelled) reject(cancellation.reason as Error);
-      else
+      if (cancellation.isCancelled) {
+        reject(cancellation.reason as Error);
+        return;
+      }
+      const fail = (thrown: unknown): void => {
+        this.#deltas?.flush();
+        // why: once the run is cancelled this call was given up, and nobody waits for what comes of it
+        if (cancellation.isCancelled) reject(thrown as Error);
+        else resolve(onFailure(thrown));
+      };
+      const request = withLazySignal({ ...this.#request });
+      try {
         this.#ports
-          .complete(withLazySignal({ ...this.#request }), (delta) => this.#showDelta(delta))
-          .then(resolve, reject);
+          .complete(request, (delta) => this.#showDelta(delta))
+          .then((response) => {
+            this.#deltas?.flush();
+            resolve(response);
+          }, fail);
+      } catch (thrown) {
+        fail(thrown); // of a provider whose method is no async function
+      }
     });
   }
 
@@ -209,25 +236,30 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     this.#abandon?.(reason);
   }
 
-  onAttempted(): void {
-    this.#deltas?.flush();
-  }
-
   onRetry(attempt: number, delayMs: number, error: EngineError): void {
     const { run, model } = this.settings;
     const what = `model call (${model}): ${error.message}`;
     this.#ports.publish({ type: 'retrying', run, what, attempt, delay_ms: Math.round(delayMs) });
   }
 
-  count(reported: Usage): void {
-    const counted = toCounts(reported);
+  /** The answer of a step becomes part of the transcript. @returns it as it stands there */
+  accept({ message, usage, stop_reason }: CompletionResponse): Message {
+    this.steps += 1;
+    const counted = toCounts(usage);
     this.#usage = addUsage(this.#usage, counted);
     this.#control.budget.add(counted);
+    const answer = toAssistantMessage(message);
+    this.isCut = stop_reason === 'max_tokens';
+    this.#publishText(textOf(answer));
+    this.transcript.push(answer);
+    return answer;
   }
 
-  publishText(text: string): void {
-    const { run, spec } = this.settings;
-    if (text.trim() !== '') this.#ports.publish({ type: 'agent_text', run, role: spec.role, text });
+  /** So do those of its calls. */
+  acceptAnswers(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
+    this.transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
+    this.#watchRepeats(calls, answers);
+    this.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;
   }
 
   /** Adds texts that joined the run; whether there were any. */
@@ -239,19 +271,6 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
 
   awaitSteering(): Promise<void> | undefined {
     return this.#ports.awaitSteering?.();
-  }
-
-  watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
-    const { run, spec } = this.settings;
-    this.#repeats ??= createRepeatWatch();
-    for (const [index, answer] of answers.entries()) {
-      const call = calls[index];
-      const tool = call === undefined ? undefined : this.#repeats.add(call, answer);
-      if (tool === undefined) continue;
-      const times = `${repeatLimit} times in a row with the same result`;
-      const message = `agent \`${spec.role}\` made the same call to \`${tool}\` ${times}`;
-      this.#ports.publish({ type: 'log', run, level: 'warn', message });
-    }
   }
 
   /** Ends the session: its last event, and what it came to. */
@@ -267,6 +286,24 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
       stop: JSON.stringify(stop),
     });
     return outcome;
+  }
+
+  #publishText(text: string): void {
+    const { run, spec } = this.settings;
+    if (text.trim() !== '') this.#ports.publish({ type: 'agent_text', run, role: spec.role, text });
+  }
+
+  #watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
+    const { run, spec } = this.settings;
+    this.#repeats ??= new RepeatWatch();
+    for (const [index, answer] of answers.entries()) {
+      const call = calls[index];
+      const tool = call === undefined ? undefined : this.#repeats.add(call, answer);
+      if (tool === undefined) continue;
+      const times = `${repeatLimit} times in a row with the same result`;
+      const message = `agent \`${spec.role}\` made the same call to \`${tool}\` ${times}`;
+      this.#ports.publish({ type: 'log', run, level: 'warn', message });
+    }
   }
 
   #toOutcome(stop: AgentStop): AgentOutcome {
@@ -303,30 +340,10 @@ async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<s
   return appendAugmentations(renderSystemPrompt(spec.system_prompt, variables), additions);
 }
 
+function toResult(id: string, answer: ToolAnswer | undefined): ToolResultBlock {
+  return { type: 'tool_result', tool_use_id: id, content: answer?.content ?? '', is_error: answer?.is_error ?? false };
+}
+
 function toCancelled(cause: CancelCause | undefined): AgentStop {
   return cause === undefined ? { reason: 'cancelled' } : { reason: 'cancelled', cause };
-}
-
-/** With a cut answer: all text from it on, without separator. Else the text of the last assistant message. */
-function finalText(messages: readonly Message[], cutFrom: Message | undefined): string {
-  if (cutFrom === undefined) {
-    const last = messages.findLast((message) => message.role === 'assistant');
-    return last === undefined ? '' : textOf(last);
-  }
-  return messages
-    .slice(messages.lastIndexOf(cutFrom))
-    .filter((message) => message.role === 'assistant')
-    .flatMap((message) => message.content)
-    .map((block) => (block.type === 'text' ? block.text : ''))
-    .join('');
-}
-
-function toCounts(usage: Usage): Usage {
-  const count = (value: number): number => (Number.isFinite(value) && value > 0 ? Math.floor(value) : 0);
-  return {
-    input_tokens: count(usage.input_tokens),
-    output_tokens: count(usage.output_tokens),
-    cache_read_tokens: count(usage.cache_read_tokens),
-    cache_write_tokens: count(usage.cache_write_tokens),
-  };
 }

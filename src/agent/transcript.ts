@@ -113,8 +113,10 @@ function toCleanBlock(block: ContentBlock): ContentBlock {
       return block.text.isWellFormed() ? block : { type: 'text', text: toWellFormed(block.text) };
     case 'thinking':
       return block.text.isWellFormed() ? block : { ...block, text: toWellFormed(block.text) };
-    case 'tool_use':
-      return { ...block, input: toToolInput(block.input) };
+    case 'tool_use': {
+      const input = toToolInput(block.input);
+      return input === block.input ? block : { ...block, input };
+    }
     case 'tool_result':
       return block;
   }

@@ -100,11 +100,12 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     if (typeof event.run === 'string') emitToRun(byRun.get(event.run), envelope);
   }
 
+  function report(error: unknown, type: string): void {
+    listenerErrors += 1;
+    deps.logger.warn(`an event listener failed: ${messageOf(error)}`, { target: 'vibe::bus', event_type: type });
+  }
+
   function guard(listener: EventListener): Listener {
-    const report = (error: unknown, type: string): void => {
-      listenerErrors += 1;
-      deps.logger.warn(`an event listener failed: ${messageOf(error)}`, { target: 'vibe::bus', event_type: type });
-    };
     return (envelope) => {
       try {
         const result: unknown = listener(envelope);

@@ -1,13 +1,15 @@
+import { z } from 'zod';
 import { type Envelope, envelopeSchema } from '../bus/envelope.ts';
 import { type BusEvent, events, type EventType, isEventType } from '../bus/events.ts';
+import { SlotList } from './slot-list.ts';
 
 /**
- * The numbered events of one run in little room: values without their keys, and what all of them share once. As objects they
- * would be more than half of what a run holds.
+ * The numbered events of one run in little room: values without their keys, what all of them share once, and what most events
+ * of a type say not at all. As objects they would be more than half of what a run holds.
  */
 export class PackedEvents {
   /** For each event its layout, its time and its values, or itself. */
-  readonly #slots: unknown[] = [];
+  readonly #slots = new SlotList();
   #shared: SharedFields | undefined;
   #count = 0;
   #last = 0;
@@ -22,7 +24,8 @@ export class PackedEvents {
     const fields = event as unknown as Fields;
     this.#shared ??= { run: fields['run'], role: fields['role'], subtask: fields['subtask'] };
     const layout = this.#layoutOf(fields);
-    this.#slots.push(layout, at);
+    this.#slots.push(layout);
+    this.#slots.push(at);
     if (layout.isWhole) this.#slots.push(event);
     else for (const key of layout.keys) this.#slots.push(fields[key]);
     this.#count += 1;
@@ -34,11 +37,11 @@ export class PackedEvents {
     let index = 0;
     let seq = this.#last - this.#count;
     while (index < this.#slots.length) {
-      const layout = this.#slots[index] as Layout;
+      const layout = this.#slots.at(index) as Layout;
       seq += 1;
       if (seq >= sequence) {
-        const event = layout.isWhole ? this.#slots[index + 2] : this.#unpack(layout, index + 2);
-        const at = this.#slots[index + 1] as string;
+        const event = layout.isWhole ? this.#slots.at(index + 2) : this.#unpack(layout, index + 2);
+        const at = this.#slots.at(index + 1) as string;
         yield Object.freeze({ schema: envelopeSchema, seq, at, event: event as BusEvent });
       }
       index += 2 + (layout.isWhole ? 1 : layout.keys.length);
@@ -46,18 +49,20 @@ export class PackedEvents {
   }
 
   #layoutOf(fields: Fields): Layout {
-    const layout = layouts.get(fields['type'] as EventType) ?? whole;
-    const isShared = layout.shared.every((key) => fields[key] === this.#shared?.[key]);
-    return isShared ? layout : whole;
+    const layout = layouts.get(fields['type'] as EventType);
+    if (layout === undefined || !layout.shared.every((key) => fields[key] === this.#shared?.[key])) return whole;
+    for (const [key, value] of layout.usual) if (fields[key] !== value) return layout.unusual;
+    return layout;
   }
 
   #unpack(layout: Layout, start: number): object {
     const event: Record<string, unknown> = { type: layout.type };
     for (const key of layout.shared) event[key] = this.#shared?.[key];
     for (const [offset, key] of layout.keys.entries()) {
-      const value = this.#slots[start + offset];
+      const value = this.#slots.at(start + offset);
       if (value !== undefined) event[key] = value;
     }
+    for (const [key, value] of layout.usual) event[key] = value;
     return Object.freeze(event);
   }
 }
@@ -71,19 +76,34 @@ interface Layout {
   readonly keys: readonly string[];
   /** Fields that are the run's own. */
   readonly shared: readonly (keyof SharedFields)[];
+  /** Fields without a slot, as most events of the type have them. */
+  readonly usual: readonly (readonly [key: string, value: false | null])[];
   /** The event is kept as it is. */
   readonly isWhole: boolean;
 }
 
+interface UsualLayout extends Layout {
+  /** Of the events that say something else in one of the usual fields. */
+  readonly unusual: Layout;
+}
+
 const sharedKeys = ['run', 'role', 'subtask'] as const;
-const whole: Layout = { type: '', keys: [], shared: [], isWhole: true };
+const whole: Layout = { type: '', keys: [], shared: [], usual: [], isWhole: true };
 
 /** Of the types with fields of their own; the others may hold any. */
-const layouts: ReadonlyMap<EventType, Layout> = new Map(
+const layouts: ReadonlyMap<EventType, UsualLayout> = new Map(
   Object.entries(events).flatMap(([type, schema]) => {
     const fields = Object.keys(schema.shape);
     if (!isEventType(type) || fields.length < 2) return [];
     const shared = sharedKeys.filter((key) => fields.includes(key));
-    return [[type, { type, keys: fields.filter((key) => !shared.includes(key as 'run')), shared, isWhole: false }]];
+    const own = fields.filter((key) => !shared.includes(key as 'run'));
+    const usual = own.flatMap((key): Layout['usual'] => {
+      const field: unknown = (schema.shape as Fields)[key];
+      if (field instanceof z.ZodBoolean) return [[key, false]];
+      return field instanceof z.ZodNullable ? [[key, null]] : [];
+    });
+    const unusual: Layout = { type, keys: own, shared, usual: [], isWhole: false };
+    const keys = own.filter((key) => !usual.some(([name]) => name === key));
+    return [[type, { ...unusual, keys, usual, unusual }]];
   }),
 );

@@ -9,7 +9,7 @@ import type { RunId } from '../protocol/ids.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ToolUseBlock } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
-import { defaultPermissions } from '../protocol/tool.ts';
+import { defaultPermissions, type Tool } from '../protocol/tool.ts';
 import type { Approvals } from '../tools/approvals.ts';
 import { createToolDispatch } from '../tools/dispatch.ts';
 import type { RunRules } from '../tools/rules.ts';
@@ -121,8 +121,7 @@ function createCallTool(run: PreparedRun, cancellation: Cancellation, deps: Runs
       run: settings.run,
       role: spec.role,
       subtask: settings.subtask,
-      // why: a call goes by the tools that its step was offered, or by newer ones
-      tools: { get: (name) => run.offer.byName.get(name), keys: () => run.offer.byName.keys() },
+      tools: new OfferedNow(run),
       workspaceRoot: settings.workspaceRoot,
       permissions: { ...defaultPermissions, ...deps.permissions, ...options.permissions },
       taskId: options.task === undefined ? undefined : (options.task.id ?? settings.run),
@@ -144,6 +143,23 @@ function createCallTool(run: PreparedRun, cancellation: Cancellation, deps: Runs
     },
   );
   return spec.handoffs === undefined ? callTool : withHandoff(callTool, run);
+}
+
+/** A call goes by the tools that its step was offered, or by newer ones. */
+class OfferedNow implements Pick<ReadonlyMap<string, Tool>, 'get' | 'keys'> {
+  readonly #run: PreparedRun;
+
+  constructor(run: PreparedRun) {
+    this.#run = run;
+  }
+
+  get(name: string): Tool | undefined {
+    return this.#run.offer.byName.get(name);
+  }
+
+  keys(): MapIterator<string> {
+    return this.#run.offer.byName.keys();
+  }
 }
 
 /** Tells the loop when a call handed the conversation over. */

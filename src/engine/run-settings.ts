@@ -55,7 +55,7 @@ export function toRunSettings(
     workspaceRoot: options.root ?? root,
     task: options.task,
     subtask: options.subtask ?? null,
-    vars: options.vars ?? {},
+    vars: options.vars ?? noVars,
     ...(parent === undefined ? {} : { parent: { run: parent.run.id, call: parent.call } }),
     ...(responseSchema !== undefined && hasNativeSchema ? { responseSchema } : {}),
     ...(compaction === undefined
@@ -63,6 +63,8 @@ export function toRunSettings(
       : { compaction: { atPercent: compaction.atPercent ?? 75, keepMessages: compaction.keepMessages ?? 8 } }),
   };
 }
+
+const noVars = {};
 
 function modelShown(chosen: ChosenModel): string {
   return chosen.model === '' ? chosen.provider.info().default_model : chosen.model;

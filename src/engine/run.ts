@@ -238,17 +238,16 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     this.approvals.decide(call, decision, hash);
   }
 
-  execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
+  async execute(actor: ActorControl, inbox: RunInbox): Promise<void> {
     this.#inbox = inbox;
-    // why: also without a wait not at once, the caller gets its handle before anything happens
-    const turn =
-      this.#ticket?.turn === undefined ? Promise.resolve() : waitForTurn(actor, inbox, this.#ticket, this.#ticket.turn);
-    return turn
-      .then(() => this.#begin(actor, inbox))
-      .then(
-        (result) => this.#end(result),
-        (error: unknown) => this.#fail(error),
-      );
+    try {
+      const ticket = this.#ticket;
+      // why: also without a wait not at once, the caller gets its handle before anything happens
+      await (ticket?.turn === undefined ? undefined : waitForTurn(actor, inbox, ticket, ticket.turn));
+      this.#end(await this.#begin(actor, inbox));
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   #begin(actor: ActorControl, inbox: RunInbox): Promise<RunResult> {

@@ -57,17 +57,74 @@ export function hashCall(tool: string, input: JsonObject): string {
   return canonicalHash({ input, tool });
 }
 
-export function createApprovals(options: {
+export interface ApprovalOptions {
   readonly approver: Approver | undefined;
   /** Absent: waits without limit. */
   readonly timeoutMs?: number | undefined;
   publish(event: BusEvent): void;
-}): Approvals {
-  const open = new Map<CallId, { readonly request: ApprovalRequest; answer(decision: ApprovalDecision): void }>();
+}
 
-  async function decisionFor(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
-    const { approver } = options;
+export function createApprovals(options: ApprovalOptions): Approvals {
+  return new OpenApprovals(options);
+}
+
+interface Question {
+  readonly request: ApprovalRequest;
+  answer(decision: ApprovalDecision): void;
+}
+
+// why: a class, and its map made when it is first needed, because every run has one
+class OpenApprovals implements Approvals {
+  readonly #options: ApprovalOptions;
+  #open: Map<CallId, Question> | undefined;
+
+  constructor(options: ApprovalOptions) {
+    this.#options = options;
+  }
+
+  async ask(request: ApprovalRequest, subtask: string | null, signal: AbortSignal): Promise<ApprovalDecision> {
+    const { run, role, tool, input, call, reason } = request;
+    const { timeoutMs } = this.#options;
+    this.#options.publish({ type: 'tool_approval_requested', run, role, tool, input, call, subtask, reason });
+    using limit = childSignal(signal, timeoutMs);
+    let decision: ApprovalDecision;
+    try {
+      decision = await this.#decisionFor(request, limit.signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const comment = limit.timedOut
+        ? `no decision within ${timeoutMs} ms`
+        : `the approver failed: ${messageOf(error)}`;
+      decision = { approved: false, comment };
+    }
+    const approved = decision.approved === true;
+    const comment = typeof decision.comment === 'string' ? decision.comment : describeAlways(decision, request);
+    this.#options.publish({ type: 'tool_approval_resolved', run, call, approved, comment });
+    return { ...decision, approved };
+  }
+
+  decide(call: CallId, decision: ApprovalDecision, hash?: string): void {
+    const question = this.#open?.get(call);
+    if (question === undefined) {
+      throw new EngineError('invalid_request', `no call \`${call}\` of this run waits for approval`, {
+        code: 'not_found',
+      });
+    }
+    if (hash !== undefined && hash !== question.request.hash) {
+      throw new EngineError('invalid_request', `the decision is about other arguments than those of call \`${call}\``);
+    }
+    question.answer(checkDecision(decision));
+    this.#open?.delete(call);
+  }
+
+  waiting(): readonly ApprovalRequest[] {
+    return [...(this.#open?.values() ?? [])].map(({ request }) => request);
+  }
+
+  async #decisionFor(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
+    const { approver } = this.#options;
     if (approver === undefined) return { approved: false, comment: 'no approver is configured' };
+    const open = (this.#open ??= new Map());
     using asking = childSignal(signal);
     const answered = new Promise<ApprovalDecision>((resolve) => {
       open.set(request.call, { request, answer: resolve });
@@ -81,45 +138,6 @@ export function createApprovals(options: {
       asking.abort(new EngineError('cancelled', 'the question was answered'));
     }
   }
-
-  return {
-    async ask(request, subtask, signal) {
-      const { run, role, tool, input, call, reason } = request;
-      options.publish({ type: 'tool_approval_requested', run, role, tool, input, call, subtask, reason });
-      using limit = childSignal(signal, options.timeoutMs);
-      let decision: ApprovalDecision;
-      try {
-        decision = await decisionFor(request, limit.signal);
-      } catch (error) {
-        if (signal.aborted) throw error;
-        const comment = limit.timedOut
-          ? `no decision within ${options.timeoutMs} ms`
-          : `the approver failed: ${messageOf(error)}`;
-        decision = { approved: false, comment };
-      }
-      const approved = decision.approved === true;
-      const comment = typeof decision.comment === 'string' ? decision.comment : describeAlways(decision, request);
-      options.publish({ type: 'tool_approval_resolved', run, call, approved, comment });
-      return { ...decision, approved };
-    },
-    decide(call, decision, hash) {
-      const question = open.get(call);
-      if (question === undefined) {
-        throw new EngineError('invalid_request', `no call \`${call}\` of this run waits for approval`, {
-          code: 'not_found',
-        });
-      }
-      if (hash !== undefined && hash !== question.request.hash) {
-        throw new EngineError(
-          'invalid_request',
-          `the decision is about other arguments than those of call \`${call}\``,
-        );
-      }
-      question.answer(checkDecision(decision));
-      open.delete(call);
-    },
-    waiting: () => [...open.values()].map(({ request }) => request),
-  };
 }
 
 async function askCallback(

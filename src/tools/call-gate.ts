@@ -5,6 +5,7 @@ import type { BeforeToolCall, HookDecision } from '../protocol/hook.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { errorOutput, type Tool, type ToolOutput } from '../protocol/tool.ts';
 import { type Approvals, hashCall } from './approvals.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import { createRunRules, rulesHookName, type RunRules, type RuleVerdict } from './rules.ts';
 
 export interface CallGateSettings {
@@ -18,41 +19,48 @@ export interface CallGateSettings {
   readonly cancellation: Cancellation;
 }
 
-/** What stands between a call and its tool: the refusal, or nothing when the call may go on. */
-export type CallGate = (tool: Tool, asked: BeforeToolCall) => Promise<ToolOutput | undefined> | ToolOutput | undefined;
-
 /**
- * Rules first, as a hook named `rules`, then the hooks, then the approver (agent-runtime 5 and 18.12). Synchronous when
- * nobody has to be waited for.
+ * What stands between a call and its tool: rules first, as a hook named `rules`, then the hooks, then the approver
+ * (agent-runtime 5 and 18.12).
  */
-export function createCallGate(settings: CallGateSettings, hooks: Hooks): CallGate {
-  const { run, role, subtask, approvals, cancellation } = settings;
-  const rules = settings.rules ?? createRunRules([], role);
+export class CallGate {
+  readonly #settings: CallGateSettings;
+  readonly #rules: RunRules;
+  readonly #hooks: Hooks;
 
-  return (tool, asked) => {
-    const verdict = rules.judge(asked);
+  constructor(settings: CallGateSettings, hooks: Hooks) {
+    this.#settings = settings;
+    this.#rules = settings.rules ?? createRunRules([], settings.role);
+    this.#hooks = hooks;
+  }
+
+  /** The refusal, or nothing when the call may go on. Synchronous when nobody has to be waited for. */
+  pass(tool: Tool, asked: BeforeToolCall): MaybePromise<ToolOutput | undefined> {
+    const verdict = this.#rules.judge(asked);
     if (verdict.kind === 'deny') return blocked(tool.name, rulesHookName, verdict.reason);
-    const decision = hooks.runBeforeTool(asked);
+    const decision = this.#hooks.runBeforeTool(asked);
     return decision instanceof Promise
-      ? decision.then((decided) => decide(tool, asked, verdict, decided))
-      : decide(tool, asked, verdict, decision);
-  };
+      ? decision.then((decided) => this.#decide(tool, asked, verdict, decided))
+      : this.#decide(tool, asked, verdict, decision);
+  }
 
-  function decide(
+  #decide(
     tool: Tool,
     asked: BeforeToolCall,
     verdict: RuleVerdict,
     decision: HookDecision,
-  ): Promise<ToolOutput | undefined> | ToolOutput | undefined {
-    if (cancellation.isCancelled) return cancelledOutput(tool.name);
+  ): MaybePromise<ToolOutput | undefined> {
+    if (this.#settings.cancellation.isCancelled) return cancelledOutput(tool.name);
     if (decision.kind === 'abort') return blocked(tool.name, decision.hook, decision.reason);
-    if (verdict.kind === 'ask') return ask(tool.name, asked, verdict.reason);
-    if (decision.kind === 'ask') return ask(tool.name, asked, decision.reason);
+    if (verdict.kind === 'ask') return this.#ask(tool.name, asked, verdict.reason);
+    if (decision.kind === 'ask') return this.#ask(tool.name, asked, decision.reason);
     const needsApproval = tool.needs_approval === true && verdict.kind !== 'allow';
-    return needsApproval ? ask(tool.name, asked, null) : undefined;
+    return needsApproval ? this.#ask(tool.name, asked, null) : undefined;
   }
 
-  async function ask(tool: string, asked: BeforeToolCall, reason: string | null): Promise<ToolOutput | undefined> {
+  async #ask(tool: string, asked: BeforeToolCall, reason: string | null): Promise<ToolOutput | undefined> {
+    const { run, role, subtask, approvals, cancellation } = this.#settings;
+    const rules = this.#rules;
     try {
       if (rules.isGranted(asked)) return undefined;
       const { input, context } = asked;

@@ -15,7 +15,7 @@ import {
   type ToolContext,
   type ToolOutput,
 } from '../protocol/tool.ts';
-import { type CallGate, type CallGateSettings, cancelledOutput, createCallGate } from './call-gate.ts';
+import { CallGate, type CallGateSettings, cancelledOutput } from './call-gate.ts';
 import { CallEnd, isAbort, stoppedOutput } from './call-end.ts';
 import { type CallLimit, CallLimits } from './call-limit.ts';
 import { andThen, isThenable, type MaybePromise, soon } from './maybe-promise.ts';
@@ -106,7 +106,7 @@ class ToolDispatch {
   constructor(settings: DispatchSettings, deps: DispatchDeps) {
     this.#settings = settings;
     this.#deps = deps;
-    this.#gate = createCallGate(settings, deps.hooks);
+    this.#gate = new CallGate(settings, deps.hooks);
     this.#limits = new CallLimits(settings.cancellation);
   }
 
@@ -130,7 +130,7 @@ class ToolDispatch {
     }
     const limit = this.#limits.open(tool.timeout_ms ?? this.#settings.toolTimeoutMs);
     const asked: BeforeToolCall = { tool: name, input, context: this.#toContext(call.id, limit, tool) };
-    const refusal = this.#gate(tool, asked);
+    const refusal = this.#gate.pass(tool, asked);
     const admitted: AdmittedCall = { tool: name, id: call.id, startedAt: call.startedAt, asked, limit };
     return andThen(refusal, (refused) => {
       if (refused === undefined) return this.#execute(tool, admitted);

@@ -91,49 +91,66 @@ function joinRuleLists(first: RuleLists, second: RuleLists): RuleLists {
 
 /** The rules of a run, made of those of the configuration, the engine and the run. */
 export function createRunRules(sources: readonly Rules[], role: string): RunRules {
-  const { deny, ask, allow } = joinRules(sources.map((source) => source.for(role)));
-  const granted: RulePattern[] = [];
-
-  function judgeUnguarded(call: BeforeToolCall): RuleVerdict {
-    if (deny.length + ask.length + allow.length === 0) return none;
-    const about = (rules: readonly RulePattern[]): readonly RulePattern[] =>
-      rules.filter((rule) => rule.isAbout(call.tool));
-    const denying = about(deny);
-    const asking = about(ask);
-    const allowing = about(allow);
-    if (denying.length + asking.length + allowing.length === 0) return none;
-    const argument = lazily(() => openArgument(call));
-    const denied = denying.find((rule) => isMeant(rule, argument));
-    if (denied !== undefined) return { kind: 'deny', reason: describe(denied, argument, 'denied by') };
-    const asked = asking.find((rule) => isMeant(rule, argument));
-    if (asked !== undefined) return { kind: 'ask', reason: describe(asked, argument, 'asked for by') };
-    return isCovered(allowing, argument) ? { kind: 'allow' } : none;
-  }
-
-  return {
-    judge(call) {
-      try {
-        return judgeUnguarded(call);
-      } catch (error) {
-        // reliability G4: what is too big or too odd to evaluate is refused
-        return { kind: 'deny', reason: `the rules cannot be applied to this call: ${messageOf(error)}` };
-      }
-    },
-    isGranted(call) {
-      const about = granted.filter((rule) => rule.isAbout(call.tool));
-      return (
-        about.length > 0 &&
-        isCovered(
-          about,
-          lazily(() => openArgument(call)),
-        )
-      );
-    },
-    grant: (rule) => void granted.push(parseRule(rule)),
-    exactRule: (call) => `${call.tool}(${openArgument(call).exact})`,
-  };
+  return new JoinedRules(joinRules(sources.map((source) => source.for(role))));
 }
 
+// why: a class, because every run has one
+class JoinedRules implements RunRules {
+  readonly #rules: RulesOfAgent;
+  #granted: readonly RulePattern[] = noPatterns;
+
+  constructor(rules: RulesOfAgent) {
+    this.#rules = rules;
+  }
+
+  judge(call: BeforeToolCall): RuleVerdict {
+    const { deny, ask, allow } = this.#rules;
+    if (deny.length + ask.length + allow.length === 0) return none;
+    try {
+      return judgeBy(this.#rules, call);
+    } catch (error) {
+      // reliability G4: what is too big or too odd to evaluate is refused
+      return { kind: 'deny', reason: `the rules cannot be applied to this call: ${messageOf(error)}` };
+    }
+  }
+
+  isGranted(call: BeforeToolCall): boolean {
+    const about = this.#granted.filter((rule) => rule.isAbout(call.tool));
+    return (
+      about.length > 0 &&
+      isCovered(
+        about,
+        lazily(() => openArgument(call)),
+      )
+    );
+  }
+
+  grant(rule: string): void {
+    this.#granted = [...this.#granted, parseRule(rule)];
+  }
+
+  exactRule(call: BeforeToolCall): string {
+    return `${call.tool}(${openArgument(call).exact})`;
+  }
+}
+
+function judgeBy({ deny, ask, allow }: RulesOfAgent, call: BeforeToolCall): RuleVerdict {
+  const about = (rules: readonly RulePattern[]): readonly RulePattern[] =>
+    rules.filter((rule) => rule.isAbout(call.tool));
+  const denying = about(deny);
+  const asking = about(ask);
+  const allowing = about(allow);
+  if (denying.length + asking.length + allowing.length === 0) return none;
+  const argument = lazily(() => openArgument(call));
+  const denied = denying.find((rule) => isMeant(rule, argument));
+  if (denied !== undefined) return { kind: 'deny', reason: describe(denied, argument, 'denied by') };
+  const asked = asking.find((rule) => isMeant(rule, argument));
+  if (asked !== undefined) return { kind: 'ask', reason: describe(asked, argument, 'asked for by') };
+  return isCovered(allowing, argument) ? { kind: 'allow' } : none;
+}
+
+const noPatterns: readonly RulePattern[] = [];
+const noRules: RulesOfAgent = { allow: noPatterns, ask: noPatterns, deny: noPatterns };
 const none: RuleVerdict = { kind: 'none' };
 
 function parseLists(lists: RuleLists, where: string): RulesOfAgent {
@@ -143,6 +160,9 @@ function parseLists(lists: RuleLists, where: string): RulesOfAgent {
 }
 
 function joinRules(lists: readonly RulesOfAgent[]): RulesOfAgent {
+  // why: most runs have none, or those of one source
+  const some = lists.filter(({ allow, ask, deny }) => allow.length + ask.length + deny.length > 0);
+  if (some.length < 2) return some[0] ?? noRules;
   return {
     allow: lists.flatMap((list) => list.allow),
     ask: lists.flatMap((list) => list.ask),
