@@ -5,6 +5,7 @@ import { ownProgram } from '../plugins/program.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { McpServerInfo } from '../protocol/mcp.ts';
 import { systemClock } from '../protocol/signal.ts';
+import { createUserSecrets } from '../store/user-secrets.ts';
 import { UsageError } from './failure.ts';
 import type { CliIo } from './io.ts';
 import { openLogger } from './open-engine.ts';
@@ -20,6 +21,10 @@ export interface McpSession extends AsyncDisposable {
 export async function openMcpSession(io: CliIo, project: Project, isTrusted: boolean): Promise<McpSession> {
   const { configDir } = project;
   const confinement = openServerSandbox({ probe: openSandboxProbe({ ...io.env }), configDir, env: { ...io.env } });
+  // the failure itself is shown
+  const logger = { ...openLogger(io), warn: () => {} };
+  const secrets =
+    configDir === undefined ? undefined : createUserSecrets({ configDir, env: io.env, clock: systemClock, logger });
   const mcp = createMcpHost({
     registry: {
       registerTool: () => ({ replaced: false }),
@@ -29,12 +34,12 @@ export async function openMcpSession(io: CliIo, project: Project, isTrusted: boo
       registerProvider: () => {},
     },
     publish: () => {},
-    // the failure itself is shown
-    logger: { ...openLogger(io), warn: () => {} },
+    logger,
     clock: systemClock,
     version: ownProgram().version,
     projectRoot: project.root,
     ...(configDir === undefined ? {} : { configDir }),
+    ...(secrets === undefined ? {} : { secrets }),
     trusted: isTrusted,
     env: io.env,
     sandbox: confinement.sandbox,
@@ -46,6 +51,7 @@ export async function openMcpSession(io: CliIo, project: Project, isTrusted: boo
     async [Symbol.asyncDispose]() {
       await mcp.stop();
       await confinement.close();
+      await secrets?.close();
     },
   };
 }

@@ -13,6 +13,7 @@ import { ownProgram } from '../plugins/program.ts';
 import type { PluginRegistry } from '../plugins/tool-placement.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { projectPaths, userPaths } from '../store/paths.ts';
+import { createUserSecrets } from '../store/user-secrets.ts';
 import { processStartTime } from '../store/process-identity.ts';
 import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { openProcessLedger, type ProcessLedger, reapSurvivors } from '../transport/process-ledger.ts';
@@ -59,6 +60,8 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     ...(ledger === undefined ? {} : { ledger }),
   });
   const confinement = openServerSandbox({ probe: deps.probe, configDir, env });
+  const secrets =
+    configDir === undefined || options.bare === true ? undefined : createUserSecrets({ configDir, env, clock, logger });
   const mcp = createMcpHost({
     registry,
     publish: bus.publish,
@@ -67,6 +70,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
     version: ownProgram().version,
     projectRoot: root,
     ...(configDir === undefined || options.bare === true ? {} : { configDir }),
+    ...(secrets === undefined ? {} : { secrets }),
     trusted: setup.isTrusted && options.bare !== true,
     records: options.mcpServers ?? [],
     ...(ledger === undefined ? {} : { ledger }),
@@ -93,6 +97,7 @@ export async function openHosts(options: EngineOptions, setup: EngineSetup, deps
   async function stop(): Promise<void> {
     await Promise.all([plugins.stop(), mcp.stop()]);
     await confinement.close();
+    await secrets?.close();
     ledger?.close();
   }
 

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { Logger } from '../protocol/deps.ts';
 import { isEngineError } from '../protocol/error.ts';
 import type { McpAuthorization, McpServerRecord, McpTokenStatus } from '../protocol/mcp.ts';
@@ -8,6 +9,7 @@ import { mcpError } from './errors.ts';
 import type { McpHostOptions } from './host-options.ts';
 import { lookupAddresses } from './oauth/addresses.ts';
 import { createAuthorizations } from './oauth/authorizations.ts';
+import { moveOldTokens, type OldTokens } from './oauth/old-tokens.ts';
 import type { OAuthForm } from './oauth/settings.ts';
 import type { TokenDeps } from './opener.ts';
 import type { Place } from './place.ts';
@@ -25,14 +27,23 @@ export interface HostAuth {
   status(place: Place): Promise<McpTokenStatus>;
   signOut(place: Place): Promise<void>;
   forget(server: string): Promise<void>;
+  importTokens(file: string): Promise<OldTokens | undefined>;
   stop(): Promise<void>;
 }
 
-export function createHostAuth(options: McpHostOptions, logger: Logger, env: ConnectDeps['env']): HostAuth {
+/** @param urlOf the configured address of a server */
+export function createHostAuth(
+  options: McpHostOptions,
+  logger: Logger,
+  env: ConnectDeps['env'],
+  urlOf: (server: string) => string | undefined,
+): HostAuth {
   const { onAuthorization, publish } = options;
   const store = options.secrets ?? createMemorySecrets();
+  let prepared: Promise<void> | undefined;
   const authorizations = createAuthorizations({
     store,
+    prepared: () => (prepared ??= takeOver()),
     clock: options.clock,
     logger,
     fetch: options.fetch ?? globalThis.fetch,
@@ -45,6 +56,21 @@ export function createHostAuth(options: McpHostOptions, logger: Logger, env: Con
   async function secret(name: string): Promise<string | undefined> {
     const stored = await store.read(`mcp.secret.${name}`);
     return stored.kind === 'found' ? stored.value : undefined;
+  }
+
+  /** Tokens of the old plaintext file, at the first look for one. A failure is tried again at the next. */
+  async function takeOver(): Promise<void> {
+    if (options.configDir === undefined) return;
+    try {
+      await importTokens(path.join(options.configDir, 'mcp-tokens.json'));
+    } catch (error) {
+      prepared = undefined;
+      throw error;
+    }
+  }
+
+  function importTokens(file: string): Promise<OldTokens | undefined> {
+    return moveOldTokens({ file, store, urlOf, clock: options.clock, logger });
   }
 
   /** Only the address matters to an authorization: the rest may hold the very token that is to be got. */
@@ -117,6 +143,7 @@ export function createHostAuth(options: McpHostOptions, logger: Logger, env: Con
       await place.disconnect();
     },
     forget: (server) => authorizations.forget(server),
+    importTokens,
     async stop() {
       end.abort(mcpError('closed', 'connection ended: the engine is closing'));
       await authorizations.stop();

@@ -21,6 +21,7 @@ import type { ConnectDeps } from './connect-deps.ts';
 import type { CallOptions, ListOptions, McpConnection } from './connection.ts';
 import type { McpHealth } from './health.ts';
 import type { LookupAddresses } from './oauth/addresses.ts';
+import type { OldTokens } from './oauth/old-tokens.ts';
 import type { OAuthForm } from './oauth/settings.ts';
 import type { Sandbox } from './sandbox.ts';
 
@@ -124,6 +125,11 @@ export interface McpHost {
   tokenStatus(server: string): Promise<McpTokenStatus>;
   /** Revokes and deletes the token of a server and ends its connection. */
   signOut(server: string): Promise<void>;
+  /**
+   * Moves the plaintext tokens of an older version into the store and deletes the file once all are there.
+   * @returns undefined when it is no such file
+   */
+  importTokens(file: string): Promise<OldTokens | undefined>;
   /** Ends a server's connection; its next use opens a new one. */
   disconnect(server: string): Promise<void>;
   health(transport: 'daemon' | 'embedded'): Promise<McpHealth>;

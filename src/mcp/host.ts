@@ -22,7 +22,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const { clock, publish, registry } = options;
   const logger = withFields(options.logger, { target: 'vibe::mcp' });
   const env = options.env ?? process.env;
-  const auth = createHostAuth(options, logger, env);
+  const auth = createHostAuth(options, logger, env, (server) => places.find(server)?.slot.record().url);
   const opener = createOpener(options, logger, env, auth.deps);
   const tester = createServerTester({ clock, logger, open: opener.openForTest });
   const places = createPlaces((entry) => {
@@ -204,6 +204,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     authorize: async (server, form = {}) => await auth.authorize(places.get(server), form),
     tokenStatus: async (server) => await auth.status(places.get(server)),
     signOut: async (server) => await auth.signOut(places.get(server)),
+    importTokens: (file) => auth.importTokens(file),
     disconnect: (server) => places.get(server).disconnect(),
     async health(transport) {
       return toHealth(await read(), { userFile: files.user ?? '', transport, env });

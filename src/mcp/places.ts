@@ -12,6 +12,7 @@ export interface Places {
   apply(entries: readonly ServerEntry[]): Promise<void>;
   /** @throws EngineError `not_found`, `config_invalid`, `needs_trust` */
   get(name: string): Place;
+  find(name: string): Place | undefined;
   all(): readonly Place[];
   infos(): readonly McpServerInfo[];
   stop(): Promise<void>;
@@ -54,6 +55,7 @@ export function createPlaces(open: (entry: UsableEntry) => Place): Places {
       if (place !== undefined) return place;
       throw whyNot(name, entries);
     },
+    find: (name) => places.get(name),
     all: () => [...places.values()],
     infos: () =>
       entries.map((entry) => (isReady(entry) ? (places.get(entry.name)?.slot.info() ?? toInfo(entry)) : toInfo(entry))),

@@ -20,6 +20,8 @@ import { createVault, type Vault, vaultKeys } from './vault.ts';
 
 export interface AuthorizationsOptions {
   readonly store: SecretStore;
+  /** Settles when the tokens of older versions have been taken over. */
+  readonly prepared: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly fetch: typeof fetch;
@@ -56,7 +58,7 @@ export function createAuthorizations(options: AuthorizationsOptions): Authorizat
     const key = JSON.stringify([record.url, record.oauth]);
     const known = sessions.get(record.name);
     if (known?.key === key) return known;
-    const vault = createVault(store, record.name, logger);
+    const vault = createVault(store, record.name, logger, options.prepared);
     const fetch = oauthFetch(record, record.oauth ?? {});
     const session = createTokenSession({
       server: record.name,

@@ -48,7 +48,8 @@ export interface Vault {
 /** How long a refresh may keep others waiting, in milliseconds (mcp-host 10.2). */
 const leaseMs = 30_000;
 
-export function createVault(store: SecretStore, server: string, logger: Logger): Vault {
+/** @param prepared settles when what an older version kept has been taken over */
+export function createVault(store: SecretStore, server: string, logger: Logger, prepared: () => Promise<void>): Vault {
   const keys = vaultKeys(server);
 
   async function read<T>(key: string, schema: z.ZodType<T>): Promise<T | undefined> {
@@ -61,7 +62,10 @@ export function createVault(store: SecretStore, server: string, logger: Logger):
   }
 
   return {
-    tokens: () => read(keys.tokens, tokenRow),
+    async tokens() {
+      await prepared();
+      return await read(keys.tokens, tokenRow);
+    },
     saveTokens: (row) => store.write(keys.tokens, JSON.stringify(row)),
     async removeTokens() {
       await store.remove([keys.tokens]);
