@@ -28,6 +28,9 @@ export function findWayOut(error: unknown): string | undefined {
 export function wayOutOf(kind: string, code?: string): string | undefined {
   if (code === 'untrusted') return 'Look at what it starts with `vibe-bus trust --show`, then run `vibe-bus trust`.';
   if (code === 'config_invalid') return 'Correct the file; `vibe-bus config show --default` prints the keys.';
+  if (code === 'needs_auth') return 'Run `vibe-bus mcp login <name>`.';
+  // these say themselves what to do
+  if (code?.startsWith('oauth_') === true) return undefined;
   switch (kind) {
     case 'auth_failed':
       return 'Set the key of the provider (`vibe-bus doctor` names the variable), or choose another one with `--model provider/model`.';

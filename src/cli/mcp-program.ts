@@ -50,6 +50,24 @@ export function addMcpCommands(mcp: Command, io: CliIo, done: (code: ExitCode) =
       done(await callServerTool(io, { name, tool, input: toInput(input) }, options));
     },
   );
+  command(mcp, io, 'login', 'get a token for a server; the user agrees in a browser', '<name>')
+    .option('--no-browser', 'only show the address')
+    .action(async (name: string, options: CommonOptions & { readonly browser: boolean }) => {
+      const { logIn } = await import('./mcp-auth.ts');
+      done(await logIn(io, name, options));
+    });
+  command(mcp, io, 'logout', 'revoke and delete the token of a server', '<name>').action(
+    async (name: string, options: CommonOptions) => {
+      const { logOut } = await import('./mcp-auth.ts');
+      done(await logOut(io, name, options));
+    },
+  );
+  command(mcp, io, 'import-tokens', 'move plaintext tokens of an older version into the store', '<file>').action(
+    async (file: string, options: CommonOptions) => {
+      const { importTokens } = await import('./mcp-auth.ts');
+      done(await importTokens(io, file, options));
+    },
+  );
   inProject(
     command(mcp, io, 'import', 'take over servers of other programs: claude, cursor, vscode or a file', '[source]'),
   )

@@ -2,7 +2,7 @@ import { toToolOutput } from '../mcp/results.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { McpTestResult } from '../protocol/mcp.ts';
 import { toPrintable, toPrintableLine } from '../telemetry/printable.ts';
-import { type ExitCode, exitCodes, UsageError } from './failure.ts';
+import { type ExitCode, exitCodes, UsageError, wayOutOf } from './failure.ts';
 import { takeInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
 import { findServer, sourceOf, toServerInput } from './mcp-records.ts';
@@ -78,6 +78,7 @@ export function showTest(io: CliIo, name: string, result: McpTestResult, options
   if (!result.ok) {
     io.err(`error: ${toPrintableLine(result.message)}\n`);
     for (const line of result.stderr_tail) io.err(`  ${toPrintableLine(line)}\n`);
+    if (result.code === 'needs_auth') io.err(`  ${wayOutOf('', result.code) ?? ''}\n`);
     return;
   }
   const { era, protocol_version, server, tools, rejected, sandbox, elapsed_ms } = result;

@@ -62,7 +62,7 @@ export const layers: { readonly [place: string]: Layer } = {
 /** Packages, node modules and globals that belong to some places only. A trailing `*` matches any ending. */
 export const reserved: readonly { readonly names: readonly string[]; readonly places: readonly string[] }[] = [
   { names: ['eventemitter3'], places: ['bus'] },
-  { names: ['libsql'], places: ['store'] },
+  { names: ['libsql', '@napi-rs/keyring'], places: ['store'] },
   { names: ['smol-toml'], places: ['config', 'plugins/manifest.ts'] },
   { names: ['execa'], places: ['transport', 'tools/bash.ts'] },
   { names: ['eventsource-parser'], places: ['providers'] },
@@ -118,7 +118,13 @@ export const threadTools: readonly string[] = [
 export const forbiddenInToolThread: readonly string[] = ['execa', 'pino', 'piscina', 'providers/'];
 
 /** What an embedder must not pay for by importing the package: loaded at its first use. */
-export const lazyPackages: readonly string[] = ['@modelcontextprotocol/*', 'libsql', '@nats-io/*', '@opentelemetry/*'];
+export const lazyPackages: readonly string[] = [
+  '@modelcontextprotocol/*',
+  'libsql',
+  '@napi-rs/keyring',
+  '@nats-io/*',
+  '@opentelemetry/*',
+];
 
 /** The few places where the tree differs from the table, each with its reason. Removed when the reason is gone. */
 export const exceptions: readonly { readonly file: string; readonly allows: string; readonly why: string }[] = [
