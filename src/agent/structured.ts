@@ -1,4 +1,4 @@
-import type { AgentOutcome } from '../protocol/agent.ts';
+import type { AgentOutcome, AgentStop } from '../protocol/agent.ts';
 import { EngineError, isEngineError } from '../protocol/error.ts';
 import type { Json } from '../protocol/json.ts';
 import { type Message, textOf, userText } from '../protocol/message.ts';
@@ -49,14 +49,10 @@ export async function runStructured<T>(ports: StructuredPorts<T>, job: Structure
   const repaired = await repair(ports, job, first, answer.detail);
   const { outcome } = repaired;
   if (repaired.ok) return { ok: true, value: repaired.value, outcome };
-  if (outcome.stop.reason === 'error') {
-    const { kind, message, code } = outcome.stop;
-    const options = code === undefined ? {} : { code };
-    return { ok: false, error: new EngineError(kind, `agent \`${job.role}\` failed: ${message}`, options), outcome };
-  }
-  if (outcome.stop.reason === 'cancelled' || repaired.isCancelled) {
-    return { ok: false, error: new EngineError('cancelled', 'agent run was cancelled'), outcome };
-  }
+  const error =
+    toStopError(job.role, outcome.stop) ??
+    (repaired.isCancelled === true ? toStopError(job.role, cancelled) : undefined);
+  if (error !== undefined) return { ok: false, error, outcome };
 
   const request = `Your previous answer was not valid JSON: ${repaired.detail}. Return only JSON.`;
   const second = sumSessions(outcome, await ports.run(request, outcome.messages));
@@ -64,6 +60,16 @@ export async function runStructured<T>(ports: StructuredPorts<T>, job: Structure
   if (retried.ok) return { ok: true, value: retried.value, outcome: second };
   const failure = `agent \`${job.role}\` did not produce valid structured output after a retry: ${retried.detail}`;
   return { ok: false, error: new EngineError('invalid_request', failure), outcome: second };
+}
+
+const cancelled = { reason: 'cancelled' } as const;
+
+/** Why a run that ended this way has no document to give; nothing when its agent may still be asked for one. */
+export function toStopError(role: string, stop: AgentStop): EngineError | undefined {
+  if (stop.reason === 'cancelled') return new EngineError('cancelled', 'agent run was cancelled');
+  if (stop.reason !== 'error') return undefined;
+  const { kind, message, code } = stop;
+  return new EngineError(kind, `agent \`${role}\` failed: ${message}`, code === undefined ? {} : { code });
 }
 
 /** The repair call: the text goes back once with the request to write it as strict JSON. */

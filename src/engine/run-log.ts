@@ -1,5 +1,6 @@
 import type { Bus } from '../bus/bus.ts';
 import type { Envelope } from '../bus/envelope.ts';
+import type { BusEvent } from '../bus/events.ts';
 import { type EventStream, isLagged } from '../bus/stream.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { RunId } from '../protocol/ids.ts';
@@ -50,6 +51,11 @@ export class RunLog {
       }
     }
     yield* past();
+  }
+
+  /** All that happened so far. */
+  *seen(): Generator<BusEvent, void, undefined> {
+    for (const { event } of this.#numbered.from(1)) yield event;
   }
 
   /** No event follows until the run goes on. */

@@ -32,6 +32,8 @@ export interface PreparedRun {
   readonly price: ModelPrice | undefined;
   readonly rules: RunRules;
   readonly approvals: Approvals;
+  /** Its numbered events so far, those before a follow-up too. */
+  seen(): Iterable<BusEvent>;
   /** Told where it executes; it leaves the place when it ends. */
   onPlaced(place: Place): void;
   /** Whom the agent handed off to, once it did. */

@@ -3,6 +3,7 @@ import { type ActorControl, RunActor, type RunActorDeps, type RunCommand, type R
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { RunSettings } from '../agent/ports.ts';
 import type { Envelope } from '../bus/envelope.ts';
+import type { BusEvent } from '../bus/events.ts';
 import type { AgentOutcome, CancelMode, Handoff } from '../protocol/agent.ts';
 import type { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError } from '../protocol/error.ts';
@@ -216,6 +217,10 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
       timeoutMs: this.limits.approvalTimeoutMs,
       publish: bus.publish,
     }));
+  }
+
+  seen(): Iterable<BusEvent> {
+    return this.#log.seen();
   }
 
   onPlaced(place: Place): void {

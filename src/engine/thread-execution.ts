@@ -1,12 +1,14 @@
 import type { RunInbox } from '../actors/run-actor.ts';
 import type { ToolAnswer } from '../agent/ports.ts';
+import { toStopError } from '../agent/structured.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentStop } from '../protocol/agent.ts';
 import { Cancellation } from '../protocol/cancellation.ts';
-import { EngineError, isEngineError } from '../protocol/error.ts';
-import { addUsage, noUsage, type ToolUseBlock, type Usage, userText } from '../protocol/message.ts';
+import { EngineError, isEngineError, toWireError } from '../protocol/error.ts';
+import { addUsage, noUsage, type ToolUseBlock, textOf, type Usage } from '../protocol/message.ts';
 import type { ProviderRef } from '../protocol/model.ts';
 import type { RunJob, RunPorts, RunResult } from '../workers/execute-run.ts';
+import { toSeenTranscript } from './seen-transcript.ts';
 import { type OwnedControl, OwnPorts, type PreparedRun } from './run-ports.ts';
 import type { RunsDeps } from './run-request.ts';
 
@@ -134,13 +136,19 @@ class WatchedPorts implements RunPorts {
   }
 }
 
-/** The outcome of a run whose thread is gone. */
-function endLostRun({ request, settings }: PreparedRun, stop: AgentStop, ports: WatchedPorts): RunResult {
+/** The outcome of a run whose thread is gone: what was seen of it. */
+function endLostRun(prepared: PreparedRun, stop: AgentStop, ports: WatchedPorts): RunResult {
+  const { request, settings } = prepared;
   const { role } = request.spec;
   const { steps, calls, usage } = ports;
+  const opening = request.earlier?.history ?? request.options.history ?? [];
+  const messages = toSeenTranscript(opening, request.message, prepared.seen());
   if (ports.isOpen) {
     ports.publish({ type: 'agent_finished', run: settings.run, role, steps, usage, stop: JSON.stringify(stop) });
   }
-  const messages = [...(request.earlier?.history ?? request.options.history ?? []), userText(request.message)];
-  return { outcome: { role, stop, final_text: '', messages, steps, tool_calls: calls, usage } };
+  const answer = messages.slice(opening.length).findLast((message) => message.role === 'assistant');
+  const finalText = answer === undefined ? '' : textOf(answer);
+  const outcome = { role, stop, final_text: finalText, messages, steps, tool_calls: calls, usage };
+  const error = request.mode.kind === 'structured' ? toStopError(role, stop) : undefined;
+  return error === undefined ? { outcome } : { outcome, error: toWireError(error) };
 }

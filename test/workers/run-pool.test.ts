@@ -4,6 +4,7 @@ import type { Engine } from '../../src/engine.ts';
 import type { EngineOptions } from '../../src/engine/options.ts';
 import type { RunHandle } from '../../src/engine/run-handle.ts';
 import type { AgentStop } from '../../src/protocol/agent.ts';
+import type { Message } from '../../src/protocol/message.ts';
 import { createRecorder } from '../../src/testing/recorder.ts';
 import { createRunPool, type RunPool, type RunPoolOptions } from '../../src/workers/run-pool.ts';
 import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from '../engine/drill.ts';
@@ -104,6 +105,42 @@ test('the calls of a run whose thread ended are cancelled before its last event'
 
   expect(await stopOf(run)).toMatchObject({ reason: 'error', code: 'worker_exited' });
   expect(await typesOf(run)).toEqual(['agent_started', 'tool_called', 'tool_returned', 'agent_finished']);
+});
+
+test('the outcome of a run whose thread ended keeps what was seen of it, and a follow-up goes on from there', async () => {
+  await using opened = await openWith({ threads: 1 }, { tools: [echo] });
+  const drill = {
+    steps: 2,
+    calls: [
+      { name: 'echo', input: { text: 'one' } },
+      { name: 'echo', input: { text: 'two' } },
+    ],
+  };
+  const lost = startDrill(opened.engine, { ...drill, end: 'exit' });
+  const whole = startDrill(opened.engine, { ...drill, end: 'fail' }, { placement: 'inline' });
+
+  const outcome = await lost.outcome;
+
+  const { messages, steps, usage, tool_calls: calls } = await whole.outcome;
+  expect(outcome).toMatchObject({ stop: { code: 'worker_exited' }, steps, usage, tool_calls: calls });
+  expect(withoutIds(outcome.messages.slice(1))).toEqual(withoutIds(messages.slice(1)));
+  const next = await lost.followUp(toMessage({ text: 'back again' })).outcome;
+  expect(next.messages.slice(0, 4)).toEqual(outcome.messages.slice(0, 4));
+  expect(next).toMatchObject({ stop: { reason: 'completed' }, final_text: 'back again' });
+});
+
+/** A lost run's calls bear the ids of their events. */
+function withoutIds(messages: readonly Message[]): unknown {
+  return messages.map(({ role, content }) => ({ role, content: content.map((block) => ({ ...block, ...noIds })) }));
+}
+const noIds = { id: '', tool_use_id: '' };
+
+test('a structured run whose thread ended fails as one', async () => {
+  await using opened = await openWith({ threads: 1 });
+
+  const failed = opened.engine.runStructured(soldier, toMessage({ end: 'exit' }), { type: 'object' });
+
+  await expect(failed).rejects.toMatchObject({ code: 'worker_exited', outcome: { steps: 0 } });
 });
 
 test('a thread that runs out of heap ends its runs, and the next run gets another', async () => {
