@@ -37,7 +37,7 @@ import { silentLogger } from './protocol/deps.ts';
 import { EngineError, fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
-import type { Permissions, Tool } from './protocol/tool.ts';
+import { defaultPermissions, type Permissions, type Tool } from './protocol/tool.ts';
 import type { Providers } from './providers/registry.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import { parseRules } from './tools/rules.ts';
@@ -158,7 +158,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     logger,
     root,
     limits: [options, toRunLimits(config)],
-    permissions: { ...extraReadPaths(config), ...options.permissions },
+    permissions: { ...defaultPermissions, ...extraReadPaths(config), ...options.permissions },
     rules,
     defaults: { ...options, budget: { ...toBudgetLimits(config), ...options.budget } },
     chooseModel: models.choose,
@@ -236,7 +236,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     providers: models.providers,
     root,
     untrusted: setup.untrusted,
-    run: (agent, message, runOptions = {}) => startRun(agent, message, runOptions, { mode: { kind: 'plain' } }).handle,
+    run: (agent, message, runOptions = noOptions) =>
+      startRun(agent, message, runOptions, { mode: { kind: 'plain' } }).handle,
     async runStructured<T>(
       agent: string | AgentInput,
       message: string,
@@ -281,3 +282,5 @@ function extraReadPaths(config: Config): Pick<Permissions, 'extra_read_paths'> {
   const paths = config.security?.extra_read_paths;
   return paths === undefined || paths.length === 0 ? {} : { extra_read_paths: paths };
 }
+
+const noOptions: RunOptions = {};

@@ -226,6 +226,11 @@ export function resolveLimits(...sources: readonly RunLimits[]): ResolvedLimits 
   return resolved as unknown as ResolvedLimits;
 }
 
+/** Whether a source sets any limit. */
+export function setsLimit(source: RunLimits): boolean {
+  return Object.keys(leastValues).some((name) => source[name as keyof RunLimits] !== undefined);
+}
+
 /** The `[budget]` table as the limits of a run. */
 export function toBudgetLimits({ budget = {} }: Config): BudgetLimits {
   const { max_tokens: maxTokens, max_duration_secs: seconds, max_cost: maxCost } = budget;

@@ -8,9 +8,10 @@ import { SlotList } from './slot-list.ts';
  * of a type say not at all. As objects they would be more than half of what a run holds.
  */
 export class PackedEvents {
-  /** For each event its layout, its time and its values, or itself. */
+  /** For each event its time when it is another than that of the event before, its layout, and its values or itself. */
   readonly #slots = new SlotList();
   #shared: SharedFields | undefined;
+  #at = '';
   #count = 0;
   #last = 0;
 
@@ -24,8 +25,11 @@ export class PackedEvents {
     const fields = event as unknown as Fields;
     this.#shared ??= { run: fields['run'], role: fields['role'], subtask: fields['subtask'] };
     const layout = this.#layoutOf(fields);
+    if (at !== this.#at) {
+      this.#at = at;
+      this.#slots.push(at);
+    }
     this.#slots.push(layout);
-    this.#slots.push(at);
     if (layout.isWhole) this.#slots.push(event);
     else for (const key of layout.keys) this.#slots.push(fields[key]);
     this.#count += 1;
@@ -34,17 +38,17 @@ export class PackedEvents {
 
   /** From an event number on, made anew. */
   *from(sequence: number): Generator<Envelope, void, undefined> {
-    let index = 0;
+    const slots = this.#slots.values();
     let seq = this.#last - this.#count;
-    while (index < this.#slots.length) {
-      const layout = this.#slots.at(index) as Layout;
-      seq += 1;
-      if (seq >= sequence) {
-        const event = layout.isWhole ? this.#slots.at(index + 2) : this.#unpack(layout, index + 2);
-        const at = this.#slots.at(index + 1) as string;
-        yield Object.freeze({ schema: envelopeSchema, seq, at, event: event as BusEvent });
+    let at = '';
+    for (const slot of slots) {
+      if (typeof slot === 'string') {
+        at = slot;
+        continue;
       }
-      index += 2 + (layout.isWhole ? 1 : layout.keys.length);
+      const event = this.#read(slot as Layout, slots);
+      seq += 1;
+      if (seq >= sequence) yield Object.freeze({ schema: envelopeSchema, seq, at, event });
     }
   }
 
@@ -55,15 +59,16 @@ export class PackedEvents {
     return layout;
   }
 
-  #unpack(layout: Layout, start: number): object {
+  #read(layout: Layout, slots: Iterator<unknown>): BusEvent {
+    if (layout.isWhole) return slots.next().value as BusEvent;
     const event: Record<string, unknown> = { type: layout.type };
     for (const key of layout.shared) event[key] = this.#shared?.[key];
-    for (const [offset, key] of layout.keys.entries()) {
-      const value = this.#slots.at(start + offset);
+    for (const key of layout.keys) {
+      const { value } = slots.next();
       if (value !== undefined) event[key] = value;
     }
     for (const [key, value] of layout.usual) event[key] = value;
-    return Object.freeze(event);
+    return Object.freeze(event) as unknown as BusEvent;
   }
 }
 

@@ -9,7 +9,7 @@ import type { RunId } from '../protocol/ids.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ToolUseBlock } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, OnDelta } from '../protocol/model.ts';
-import { defaultPermissions, type Tool } from '../protocol/tool.ts';
+import type { Tool } from '../protocol/tool.ts';
 import type { Approvals } from '../tools/approvals.ts';
 import { createToolDispatch } from '../tools/dispatch.ts';
 import type { RunRules } from '../tools/rules.ts';
@@ -125,7 +125,8 @@ function createCallTool(run: PreparedRun, cancellation: Cancellation, deps: Runs
       subtask: settings.subtask,
       tools: new OfferedNow(run),
       workspaceRoot: settings.workspaceRoot,
-      permissions: { ...defaultPermissions, ...deps.permissions, ...options.permissions },
+      permissions:
+        options.permissions === undefined ? deps.permissions : { ...deps.permissions, ...options.permissions },
       taskId: options.task === undefined ? undefined : (options.task.id ?? settings.run),
       maxOutputChars: limits.maxToolOutputChars,
       trace: options.toolTrace,

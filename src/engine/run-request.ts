@@ -36,7 +36,7 @@ export interface RunsDeps {
   readonly root: string;
   /** Weaker sources of limits, the strongest first. */
   readonly limits: readonly RunLimits[];
-  readonly permissions: Partial<Permissions>;
+  readonly permissions: Permissions;
   readonly rules: readonly Rules[];
   readonly defaults: Pick<RunOptions, 'approver' | 'budget'>;
   readonly runPool: RunPool;

@@ -26,10 +26,14 @@ export function findPrice(
  * for both, so the engine's own count once.
  */
 export function openBudget({ options, parent, earlier }: RunRequest, price: ModelPrice | undefined, deps: RunsDeps) {
-  const limits = parent === undefined ? { ...deps.defaults.budget, ...options.budget } : { ...options.budget };
-  const used =
-    earlier === undefined ? {} : { usedTokens: earlier.tokens, usedCost: earlier.cost, elapsedMs: earlier.activeMs };
-  return createBudget({ ...limits, ...used }, { clock: deps.clock, price, parent: parent?.run.budget() });
+  const shared = parent === undefined ? deps.defaults.budget : undefined;
+  const limits = options.budget === undefined ? (shared ?? unlimited) : { ...shared, ...options.budget };
+  const used = { usedTokens: earlier?.tokens, usedCost: earlier?.cost, elapsedMs: earlier?.activeMs };
+  return createBudget(earlier === undefined ? limits : { ...limits, ...used }, {
+    clock: deps.clock,
+    price,
+    parent: parent?.run.budget(),
+  });
 }
 
 /** The settings of the loop: plain data. */
@@ -65,6 +69,7 @@ export function toRunSettings(
 }
 
 const noVars = {};
+const unlimited = {};
 
 function modelShown(chosen: ChosenModel): string {
   return chosen.model === '' ? chosen.provider.info().default_model : chosen.model;

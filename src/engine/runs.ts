@@ -3,7 +3,7 @@ import type { RunId } from '../protocol/ids.ts';
 import { parseRules } from '../tools/rules.ts';
 import type { Ticket } from './admission.ts';
 import { checkDelegates, createOffers } from './offer.ts';
-import { resolveLimits } from './options.ts';
+import { resolveLimits, setsLimit } from './options.ts';
 import type { RunHandle } from './run-handle.ts';
 import type { RunHost, RunRequest, RunsDeps, StartedRun } from './run-request.ts';
 import { findPrice } from './run-settings.ts';
@@ -25,6 +25,8 @@ export interface Runs {
 export function createRuns(deps: RunsDeps): Runs {
   const { bus } = deps;
   const active = new Map<RunId, Run>();
+  // why: thousands of runs may share them
+  const usualLimits = resolveLimits(...deps.limits);
   let started = 0;
   const host: RunHost = {
     deps,
@@ -50,7 +52,7 @@ export function createRuns(deps: RunsDeps): Runs {
       id,
       request,
       chosen,
-      limits: resolveLimits(options, ...deps.limits),
+      limits: setsLimit(options) ? resolveLimits(options, ...deps.limits) : usualLimits,
       price: findPrice(id, options, chosen, deps),
       rules: options.rules === undefined ? deps.rules : [...deps.rules, parseRules(options.rules, 'option `rules`')],
     };

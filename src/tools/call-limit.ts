@@ -49,7 +49,9 @@ export class CallLimits implements CancelListener {
       this.#open[place] = last;
       last.place = place;
     }
-    if (this.#open.length === 0 && this.#timer !== undefined) this.#stopTimer();
+    if (this.#open.length > 0) return;
+    this.#open.length = 0; // lets go of the room it had
+    if (this.#timer !== undefined) this.#stopTimer();
   }
 
   onCancelled(): void {

@@ -9,8 +9,32 @@ const usage = { input_tokens: 1, output_tokens: 2, cache_read_tokens: 0, cache_w
 
 function envelopes(...events: readonly BusEvent[]): readonly Envelope[] {
   return events.map((event, index) => {
-    return { schema: 2, seq: index + 1, at: `2026-11-30T00:00:0${index}Z`, event: Object.freeze(event) };
+    return {
+      schema: 2,
+      seq: index + 1,
+      at: `2026-11-30T00:00:0${Math.floor(index / 2)}Z`,
+      event: Object.freeze(event),
+    };
   });
+}
+
+function returned(unusual: Partial<BusEvent<'tool_returned'>>): BusEvent {
+  return {
+    type: 'tool_returned',
+    run,
+    role: 'coder',
+    tool: 'grep',
+    is_error: false,
+    duration_ms: 3,
+    preview: 'x',
+    call: 'b'.repeat(12) as CallId,
+    subtask: null,
+    exit_code: null,
+    timed_out: false,
+    output_chars: 1,
+    output_file: null,
+    ...unusual,
+  };
 }
 
 const happened = envelopes(
@@ -35,6 +59,10 @@ const happened = envelopes(
   { type: 'agent_started', run, role: 'scout', subtask: 'look', model: 'm' },
   { type: 'phase_started', run, phase: 'build' },
   { type: 'log', run, level: 'warn', message: 'careful' },
+  returned({}),
+  returned({ is_error: true, timed_out: true }),
+  returned({ exit_code: 0 }),
+  returned({ output_file: 'a/b' }),
   { type: 'agent_finished', run, role: 'coder', steps: 1, usage, stop: '{"reason":"completed"}' },
 );
 
@@ -53,10 +81,21 @@ test('reading begins at any number, also when the first is not 1', () => {
   const packed = new PackedEvents();
   for (const envelope of happened) packed.push({ ...envelope, seq: (envelope.seq ?? 0) + 40 });
 
-  expect([...packed.from(44)].map(({ seq, event }) => [seq, event.type])).toEqual([
-    [44, 'phase_started'],
-    [45, 'log'],
-    [46, 'agent_finished'],
-  ]);
-  expect([...packed.from(47)]).toEqual([]);
+  expect([...packed.from(44)].map(({ seq, event }) => [seq, event])).toEqual(
+    happened.slice(3).map(({ event }, index) => [44 + index, event]),
+  );
+});
+
+test('a long run is kept whole, and what comes while it is read is read', () => {
+  const packed = new PackedEvents();
+  const whole = envelopes(...Array.from({ length: 200 }, (_, index) => returned({ duration_ms: index })));
+  for (const envelope of whole.slice(0, 150)) packed.push(envelope);
+  const read: Envelope[] = [];
+
+  for (const envelope of packed.from(1)) {
+    read.push(envelope);
+    if (read.length === 10) for (const late of whole.slice(150)) packed.push(late);
+  }
+
+  expect(read).toEqual(whole);
 });
