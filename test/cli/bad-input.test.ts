@@ -1,24 +1,11 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { buildCommandLine } from './built.ts';
-import { openStage, scriptedConfig, type Stage } from './command.ts';
+import { expect, test } from 'vitest';
+import { openStage, scriptedConfig } from './command.ts';
+import { useStage } from './stage.ts';
 
-// the first build may take longer than a test may
-beforeAll(async () => void (await buildCommandLine()), 180_000);
-
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await openStage();
-});
-
-afterEach(async () => {
-  const leftovers = await stage.leftovers();
-  await stage[Symbol.asyncDispose]();
-  expect(leftovers).toEqual([]);
-});
+const stage = useStage();
 
 test('without a key the variable to set can be found', async () => {
   const { code, err } = await stage.run(['run', 'work']);

@@ -1,18 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { configSchema, defaultConfig } from '../../src/config/schema.ts';
 import { parseTomlText } from '../../src/config/toml-file.ts';
-import { openStage, type Stage } from './command.ts';
 import { callCommandLine } from './in-process.ts';
+import { useStage } from './stage.ts';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await openStage();
-});
-
-afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
-});
+const stage = useStage();
 
 const project = `model = "openai/gpt-5"
 [providers.local]

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import {
   callResult,
@@ -12,23 +12,10 @@ import {
   tool,
   toolPage,
 } from '../mcp/support.ts';
-import { buildCommandLine } from './built.ts';
-import { openStage, type Stage } from './command.ts';
 import { callCommandLine } from './in-process.ts';
+import { useStage } from './stage.ts';
 
-beforeAll(async () => void (await buildCommandLine()), 180_000);
-
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await openStage();
-});
-
-afterEach(async () => {
-  const leftovers = await stage.leftovers();
-  await stage[Symbol.asyncDispose]();
-  expect(leftovers).toEqual([]);
-});
+const stage = useStage();
 
 /** The words of `mcp add` for a scripted server. */
 function scripted(script: Script = modernScript()): readonly string[] {

@@ -1,27 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { buildCommandLine } from './built.ts';
-import { openStage, type Stage } from './command.ts';
 import { callCommandLine } from './in-process.ts';
+import { useStage } from './stage.ts';
 
 const modules = path.join(import.meta.dirname, '../../node_modules');
 let main: string;
 // the first build may take longer than a test may
 beforeAll(async () => void (main = await buildCommandLine()), 180_000);
 
-let stage: Stage;
+const stage = useStage();
 
 beforeEach(async () => {
-  stage = await openStage();
   await stage.write('notes.txt', 'one two\nthree');
-});
-
-afterEach(async () => {
-  const leftovers = await stage.leftovers();
-  await stage[Symbol.asyncDispose]();
-  expect(leftovers).toEqual([]);
 });
 
 /** What `npm install` would bring. */

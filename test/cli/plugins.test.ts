@@ -1,24 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { buildCommandLine } from './built.ts';
-import { openStage, scriptedConfig, type Stage } from './command.ts';
+import { expect, test } from 'vitest';
+import { scriptedConfig } from './command.ts';
 import { callCommandLine } from './in-process.ts';
+import { useStage } from './stage.ts';
 
 const program = fileURLToPath(new URL('../fixtures/cli/plugin.mjs', import.meta.url));
-// the first build may take longer than a test may
-beforeAll(async () => void (await buildCommandLine()), 180_000);
-
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await openStage();
-});
-
-afterEach(async () => {
-  const leftovers = await stage.leftovers();
-  await stage[Symbol.asyncDispose]();
-  expect(leftovers).toEqual([]);
-});
+const stage = useStage();
 
 /** A trusted project with one plugin per behaviour, named after it. */
 async function declare(...behaviours: readonly string[]): Promise<void> {

@@ -1,25 +1,16 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { buildCommandLine } from './built.ts';
-import { openStage, scriptedConfig, type Stage } from './command.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { openStage, scriptedConfig } from './command.ts';
 import { hasTerminals, runInTerminal } from './terminal.ts';
+import { useStage } from './stage.ts';
 
-// the first build may take longer than a test may
-beforeAll(async () => void (await buildCommandLine()), 180_000);
-
-let stage: Stage;
 const posix = test.skipIf(process.platform === 'win32');
 
-beforeEach(async () => {
-  stage = await openStage();
-  await stage.write('a.txt', 'hello\n');
-});
+const stage = useStage();
 
-afterEach(async () => {
-  const leftovers = await stage.leftovers();
-  await stage[Symbol.asyncDispose]();
-  expect(leftovers).toEqual([]);
+beforeEach(async () => {
+  await stage.write('a.txt', 'hello\n');
 });
 
 const use = (id: string, name: string, input: object): object => ({ id, name, input });

@@ -6,7 +6,11 @@ import { cleanEnvironment, type Finished, type Stage, watch } from './command.ts
 export const hasTerminals = spawnSync('script', ['--version'], { stdio: 'ignore' }).status === 0;
 
 /** Runs the command line on a real pseudo-terminal (through util-linux `script`) and types `input` once it asks. */
-export async function runInTerminal(stage: Stage, args: readonly string[], input: string): Promise<Finished> {
+export async function runInTerminal(
+  stage: Pick<Stage, 'root' | 'configDir'>,
+  args: readonly string[],
+  input: string,
+): Promise<Finished> {
   const quoted = [process.execPath, await buildCommandLine(), ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', quoted, '/dev/null'], {
     cwd: stage.root,

@@ -1,22 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { buildCommandLine } from './built.ts';
-import { openStage, type Stage } from './command.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { hasTerminals, runInTerminal } from './terminal.ts';
+import { useStage } from './stage.ts';
 
-// the first build may take longer than a test may
-beforeAll(async () => void (await buildCommandLine()), 180_000);
-
-let stage: Stage;
+const stage = useStage();
 
 beforeEach(async () => {
-  stage = await openStage();
   await stage.write('.vibe/config.toml', '[[plugins]]\nname = "todo\\u001b[2J"\ncommand = ["todo"]\n');
-});
-
-afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
 });
 
 test('without a terminal a question is refused, and the way to answer it is named', async () => {
