@@ -25,12 +25,29 @@ export function findWayOut(error: unknown): string | undefined {
   return wayOutOf(error.kind, error.code);
 }
 
+/** Failures only an MCP server can have (mcp-host section 15). */
+const serverCodes: ReadonlySet<string> = new Set([
+  'command_not_found',
+  'spawn_failed',
+  'connect_failed',
+  'connect_timeout',
+  'version_mismatch',
+  'handshake_invalid',
+  'not_mcp',
+  'list_invalid',
+  'http_error',
+  'result_invalid',
+]);
+
 export function wayOutOf(kind: string, code?: string): string | undefined {
   if (code === 'untrusted') return 'Look at what it starts with `vibe-bus trust --show`, then run `vibe-bus trust`.';
   if (code === 'config_invalid') return 'Correct the file; `vibe-bus config show --default` prints the keys.';
   if (code === 'needs_auth') return 'Run `vibe-bus mcp login <name>`.';
   // these say themselves what to do
   if (code?.startsWith('oauth_') === true) return undefined;
+  if (code !== undefined && serverCodes.has(code)) {
+    return '`vibe-bus mcp test <name>` tries the server alone and shows what it says.';
+  }
   switch (kind) {
     case 'auth_failed':
       return 'Set the key of the provider (`vibe-bus doctor` names the variable), or choose another one with `--model provider/model`.';

@@ -21,7 +21,7 @@ export function addMcpCommands(mcp: Command, io: CliIo, done: (code: ExitCode) =
   );
   withRecord(command(mcp, io, 'edit', 'change the named fields of a server', '<name> [command...]'))
     .option('--enable', 'use it')
-    .option('--unset <field>', 'remove a field, such as timeouts.probe_ms; may be repeated', collect, [])
+    .option('--unset <field>', 'remove a field, such as timeouts.probe_ms; may be repeated', collect)
     .action(async (name: string, words: string[], options: WriteFlags) => {
       const { editServer } = await import('./mcp.ts');
       done(await editServer(io, { name, command: words }, options));
@@ -86,20 +86,21 @@ function withRecord(made: Command): Command {
   return inProject(made)
     .option('--url <url>', 'a server on the web instead of a command')
     .option('--type <transport>', 'stdio, http or sse')
-    .option('--env <NAME=value>', 'a variable of the server; may be repeated', collect, [])
-    .option('--header <Name: value>', 'a header of every request; may be repeated', collect, [])
+    .option('--env <NAME=value>', 'a variable of the server; may be repeated', collect)
+    .option('--header <Name: value>', 'a header of every request; may be repeated', collect)
     .option('--cwd <folder>', 'where the server starts when it is not confined')
     .option('--protocol <era>', 'auto, modern or legacy')
-    .option('--read <path>', 'let the confined server read this too; may be repeated', collect, [])
-    .option('--write <path>', 'let the confined server write this too; may be repeated', collect, [])
-    .option('--allow <pattern>', 'use only such tools; may be repeated', collect, [])
-    .option('--deny <pattern>', 'never use such tools; may be repeated', collect, [])
-    .option('--eager <pattern>', 'offer such tools from the start; may be repeated', collect, [])
+    .option('--read <path>', 'let the confined server read this too; may be repeated', collect)
+    .option('--write <path>', 'let the confined server write this too; may be repeated', collect)
+    .option('--allow <pattern>', 'use only such tools; may be repeated', collect)
+    .option('--deny <pattern>', 'never use such tools; may be repeated', collect)
+    .option('--eager <pattern>', 'offer such tools from the start; may be repeated', collect)
     .option('--requires-sandbox', 'never start it unconfined')
     .option('--disable', 'keep it without using it')
     .option('--no-test', 'save it without trying it');
 }
 
-function collect(value: string, before: readonly string[]): readonly string[] {
+/** No default: the help would print it. */
+function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }

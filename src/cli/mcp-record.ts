@@ -11,15 +11,15 @@ export interface FileFlags {
 export interface RecordFlags {
   readonly url?: string;
   readonly type?: string;
-  readonly env: readonly string[];
-  readonly header: readonly string[];
+  readonly env?: readonly string[];
+  readonly header?: readonly string[];
   readonly cwd?: string;
   readonly protocol?: string;
-  readonly read: readonly string[];
-  readonly write: readonly string[];
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-  readonly eager: readonly string[];
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly eager?: readonly string[];
   readonly requiresSandbox?: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
@@ -52,19 +52,19 @@ export function applyFlags(
   }
   const simple = { type: flags.type, cwd: flags.cwd, protocol: flags.protocol };
   for (const [field, value] of Object.entries(simple)) if (value !== undefined) record[field] = value;
-  if (flags.env.length > 0)
+  if (flags.env !== undefined)
     record['env'] = joined(
       record['env'],
       flags.env.map((text) => toPair(text, '=', '--env')),
     );
-  if (flags.header.length > 0) {
+  if (flags.header !== undefined) {
     record['headers'] = joined(
       record['headers'],
       flags.header.map((text) => toPair(text, ':', '--header')),
     );
   }
   const toPath = (file: string): string => (hasPlaceholder(file) ? file : absolute(file));
-  const sandbox = lists({ read: flags.read.map(toPath), write: flags.write.map(toPath) });
+  const sandbox = lists({ read: flags.read?.map(toPath), write: flags.write?.map(toPath) });
   if (sandbox.length > 0) record['sandbox'] = joined(record['sandbox'], sandbox);
   const tools = lists({ allow: flags.allow, deny: flags.deny, eager: flags.eager });
   if (tools.length > 0) record['tools'] = joined(record['tools'], tools);
@@ -82,8 +82,10 @@ function joined(before: Json | undefined, pairs: readonly (readonly [string, Jso
   return Object.fromEntries([...Object.entries(isJsonObject(before) ? before : {}), ...pairs]);
 }
 
-function lists(named: { readonly [field: string]: readonly string[] }): readonly (readonly [string, Json])[] {
-  return Object.entries(named).filter(([, values]) => values.length > 0);
+function lists(named: {
+  readonly [field: string]: readonly string[] | undefined;
+}): readonly (readonly [string, Json])[] {
+  return Object.entries(named).flatMap(([field, values]) => (values === undefined ? [] : [[field, values] as const]));
 }
 
 function toPair(text: string, separator: string, option: string): readonly [string, string] {

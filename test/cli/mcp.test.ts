@@ -207,6 +207,27 @@ describe('vibe-bus mcp test, tools and call', () => {
     expect(called).toMatchObject({ code: 1, out: '', err: 'no\\x1b[2J\n' });
   });
 
+  test('a server that fails or is switched off is told with the command that helps', async () => {
+    await put([
+      { name: 'gone', command: 'no-such-program' },
+      { name: 'off', command: 'x', disabled: true },
+    ]);
+
+    const failed = await callCommandLine(['mcp', 'tools', 'gone'], stage);
+    const called = await callCommandLine(['mcp', 'call', 'gone', 'work'], stage);
+    const off = await callCommandLine(['mcp', 'call', 'off', 'work'], stage);
+
+    expect([failed.code, called.code, off.code]).toEqual([1, 1, 2]);
+    expect(failed.err).toBe(
+      "error: Connect failed: `no-such-program` was not found on the daemon's PATH. Use an absolute path.\n" +
+        '  `vibe-bus mcp test gone` tries it alone and shows what it says.\n',
+    );
+    expect(called.err).toBe(failed.err);
+    expect(off.err).toContain(
+      'error: MCP server `off` is switched off; `vibe-bus mcp edit off --enable` turns it on\n',
+    );
+  });
+
   test('a tool that is not there, and an input that is no object, are usage errors', async () => {
     await declare(modernScript());
 
