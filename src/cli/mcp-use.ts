@@ -94,6 +94,10 @@ async function orExplain(io: CliIo, name: string, work: () => Promise<ExitCode>)
   try {
     return await work();
   } catch (error) {
+    if (isEngineError(error) && error.code === 'config_invalid') {
+      io.err(toFailureLines(error.message, `Correct it with \`vibe-bus mcp edit ${name}\`.`));
+      return exitCodes.failed;
+    }
     if (!isEngineError(error) || error.kind !== 'plugin') throw error;
     // why: what to do about these is said for all commands alike
     if (error.code === 'needs_auth' || error.code.startsWith('oauth_')) throw error;

@@ -186,7 +186,7 @@ describe('vibe-bus mcp test, tools and call', () => {
     const json = await stage.run(['mcp', 'test', 'one', '--json']);
 
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^error: Connect failed: .*\n {2}first\n {2}last\n$/);
+    expect(err).toMatch(/^error: Connect failed: .*\n {2}first\n {2}last\n(?: {2}.*--read and --write\.\n)?$/);
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ ok: false, stage: 'connect', code: 'connect_failed' });
   });
@@ -211,10 +211,12 @@ describe('vibe-bus mcp test, tools and call', () => {
     await put([
       { name: 'gone', command: 'no-such-program' },
       { name: 'off', command: 'x', disabled: true },
+      { name: 'unset', url: 'http://localhost/${NO_SUCH_VARIABLE}' },
     ]);
 
-    const failed = await callCommandLine(['mcp', 'tools', 'gone'], stage);
-    const called = await callCommandLine(['mcp', 'call', 'gone', 'work'], stage);
+    const failed = await stage.run(['mcp', 'tools', 'gone']);
+    const called = await stage.run(['mcp', 'call', 'gone', 'work']);
+    const unset = await callCommandLine(['mcp', 'tools', 'unset'], stage);
     const off = await callCommandLine(['mcp', 'call', 'off', 'work'], stage);
 
     expect([failed.code, called.code, off.code]).toEqual([1, 1, 2]);
@@ -223,6 +225,9 @@ describe('vibe-bus mcp test, tools and call', () => {
         '  `vibe-bus mcp test gone` tries it alone and shows what it says.\n',
     );
     expect(called.err).toBe(failed.err);
+    expect(unset.err).toBe(
+      'error: unset: `${NO_SUCH_VARIABLE}` is not set.\n  Correct it with `vibe-bus mcp edit unset`.\n',
+    );
     expect(off.err).toContain(
       'error: MCP server `off` is switched off; `vibe-bus mcp edit off --enable` turns it on\n',
     );
