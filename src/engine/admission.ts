@@ -72,8 +72,7 @@ export function createAdmission(
   function enter({ tenant: name, priority, mayWait }: AdmissionEntry): Ticket {
     const tenant = tenantOf(name);
     if (hasRoomFor(tenant)) {
-      take(tenant);
-      return { position: 0, turn: undefined, leave: createLeave(tenant) };
+      return take(tenant);
     }
     if (!mayWait || queued >= maxQueued) {
       forget(tenant);
@@ -83,15 +82,14 @@ export function createAdmission(
   }
 
   function wait(tenant: Tenant, priority: number): Ticket {
-    let leave: (() => void) | undefined;
+    let taken: Ticket | undefined;
     let start: () => void = () => {};
     const turn = new Promise<void>((resolve) => (start = resolve));
     const entry: Waiting = {
       priority,
       tenant,
       start() {
-        take(tenant);
-        leave = createLeave(tenant);
+        taken = take(tenant);
         start();
       },
     };
@@ -101,7 +99,7 @@ export function createAdmission(
       position,
       turn,
       leave() {
-        if (leave !== undefined) leave();
+        if (taken !== undefined) taken.leave();
         else if (remove(tenant.waiting, entry)) {
           queued -= 1;
           forget(tenant);
@@ -127,25 +125,20 @@ export function createAdmission(
     return active < maxActive && tenant.active < maxPerTenant;
   }
 
-  function take(tenant: Tenant): void {
+  function take(tenant: Tenant): Ticket {
     turns += 1;
     active += 1;
     tenant.active += 1;
     tenant.lastTurn = turns;
+    return new TakenPlace(tenant, deps.clock.elapsed(), release);
   }
 
-  function createLeave(tenant: Tenant): () => void {
-    const startedAt = deps.clock.elapsed();
-    let hasLeft = false;
-    return () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      active -= 1;
-      tenant.active -= 1;
-      usualMs += (deps.clock.elapsed() - startedAt - usualMs) / 8;
-      startWaiting();
-      forget(tenant);
-    };
+  function release({ tenant, startedAt }: TakenPlace): void {
+    active -= 1;
+    tenant.active -= 1;
+    usualMs += (deps.clock.elapsed() - startedAt - usualMs) / 8;
+    startWaiting();
+    forget(tenant);
   }
 
   function startWaiting(): void {
@@ -179,6 +172,27 @@ export function createAdmission(
   }
 
   return { enter, stats: () => ({ active, queued }) };
+}
+
+// why: a class, because every run has one
+class TakenPlace implements Ticket {
+  readonly position = 0;
+  readonly turn = undefined;
+  readonly tenant: Tenant;
+  readonly startedAt: number;
+  #release: ((place: TakenPlace) => void) | undefined;
+
+  constructor(tenant: Tenant, startedAt: number, release: (place: TakenPlace) => void) {
+    this.tenant = tenant;
+    this.startedAt = startedAt;
+    this.#release = release;
+  }
+
+  leave(): void {
+    const release = this.#release;
+    this.#release = undefined;
+    release?.(this);
+  }
 }
 
 function isBefore(left: Tenant, right: Tenant): boolean {
