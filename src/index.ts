@@ -76,6 +76,6 @@ export { type FaultResult, fuzzPlugin, type FuzzPluginOptions } from './plugins/
 export type { PluginHost, PluginStatus } from './plugins/host.ts';
 export type { NativePlugin } from './plugins/native.ts';
 export type { McpHost } from './mcp/host-options.ts';
-export type { McpServerInput } from './protocol/mcp.ts';
+export type { McpAuthorization, McpServerInput, McpTokenStatus } from './protocol/mcp.ts';
 export type { ActorInfo } from './actors/supervisor.ts';
 export { createRunPool, type RunPool } from './workers/run-pool.ts';

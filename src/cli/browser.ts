@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { isLoopbackHost } from '../mcp/server-url.ts';
 import type { Environment } from '../store/paths.ts';
 
 /**
@@ -8,8 +9,7 @@ import type { Environment } from '../store/paths.ts';
  */
 export function openBrowser(url: string, env: Environment, platform: NodeJS.Platform = process.platform): void {
   const { protocol, hostname, href } = new URL(url);
-  const isLocal = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) return;
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname))) return;
   const [program, ...before] = openers[platform] ?? ['xdg-open'];
   const child = spawn(program, [...before, href], { stdio: 'ignore', detached: true, env: { ...env } });
   // why: a machine without a browser; the address can be opened elsewhere

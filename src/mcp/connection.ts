@@ -67,6 +67,8 @@ export interface McpConnection {
   list(method: Exclude<ListMethod, 'tools/list'>, options?: ListOptions): Promise<readonly unknown[]>;
   /** One prompt or resource; `params` as the protocol has them. */
   read(method: 'prompts/get' | 'resources/read', params: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  /** Forgets what was listed: another token may see something else (MP12). */
+  dropLists(): void;
   /** Told the new list whenever the server changed it. */
   onToolsChanged(listener: (list: ToolList) => void): () => void;
   /** Ends it; a second call joins the first. All processes are gone when it settles (within 5 s). */
@@ -224,6 +226,9 @@ export function createConnection(parts: ConnectionParts): McpConnection {
         throw mcpError('invalid_request', `MCP server \`${server}\` offers no ${kind}`);
       }
       return await client.read(method, params, limits(options));
+    },
+    dropLists() {
+      for (const list of [tools, ...Object.values(others)]) list.drop();
     },
     onToolsChanged(listener) {
       listeners.add(listener);

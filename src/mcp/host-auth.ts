@@ -101,6 +101,7 @@ export function createHostAuth(
       try {
         await untilAborted(onAsk(authorization, end.signal), end.signal);
         await untilAborted(authorization.done, end.signal);
+        place.dropLists();
       } finally {
         authorization.cancel();
       }

@@ -11,6 +11,8 @@ export interface Place {
   /** The living connection of a tenant, the shared one without a tenant. */
   connection(signal: AbortSignal | undefined, tenant: string | undefined): Promise<McpConnection>;
   setRecord(record: McpServerRecord): void;
+  /** Forgets what the connections have listed. */
+  dropLists(): void;
   disconnect(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -38,6 +40,9 @@ export function createPlace(openSlot: (tenant?: string) => ServerSlot, shelf: To
     setRecord(record) {
       for (const each of all()) each.setRecord(record);
       shelf.setRecord(record);
+    },
+    dropLists() {
+      for (const each of all()) each.dropLists();
     },
     async disconnect() {
       await Promise.all(all().map((each) => each.disconnect()));

@@ -31,6 +31,8 @@ export interface ServerSlot {
   /** The living connection; opens one if there is none. All callers at the same time share the attempt. */
   connection(signal?: AbortSignal): Promise<McpConnection>;
   listTools(options?: { readonly signal?: AbortSignal; readonly refresh?: boolean }): Promise<ToolList>;
+  /** Forgets what the connection has listed. */
+  dropLists(): void;
   /** Lifts the limit on starts: someone asked for the server explicitly. */
   allowStart(): void;
   /** Ends the connection, or the attempt at one; the next use opens a new one. */
@@ -175,6 +177,7 @@ export function createServerSlot(options: ServerSlotOptions): ServerSlot {
       takeList(list);
       return list;
     },
+    dropLists: () => current?.dropLists(),
     allowStart: () => limiter.reset(),
     disconnect,
     async stop() {

@@ -12,6 +12,8 @@ export interface Faults {
   readonly resource?: (metadata: JsonObject, origin: string) => JsonObject | undefined;
   /** Changes the metadata of the authorization server; undefined: there is none. */
   readonly metadata?: (metadata: JsonObject, origin: string) => JsonObject | undefined;
+  /** Answers of the MCP server to requests with a good token. */
+  readonly mcp?: Instead;
   readonly register?: Instead;
   readonly token?: Instead;
   /** More members of a token answer, or others in their place. */
@@ -49,7 +51,7 @@ export async function startProtected(faults: Faults = {}): Promise<ProtectedServ
   const codes = new Map<string, URLSearchParams>();
   const access = new Map<string, string>();
   const refresh = new Map<string, string>();
-  const mcp = modernHttp();
+  const mcp = modernHttp(faults.mcp);
 
   const server = await startHttp(async (request, response) => {
     const { origin } = new URL(server.url);

@@ -195,6 +195,32 @@ test('more permissions are asked for together with those in hand, and the call i
   expect(server.served().filter(({ rpc }) => rpc === 'tools/call')).toHaveLength(1);
 });
 
+test('lists kept from before more permissions were given are asked for anew (MP12)', async () => {
+  const server = await startProtected({
+    callScope: 'write',
+    mcp(request, response) {
+      if (request.rpc !== 'tools/list') return false;
+      const tools = [{ name: 'work', inputSchema: { type: 'object' } }];
+      json(response, {
+        jsonrpc: '2.0',
+        id: request.message['id'] ?? null,
+        result: { resultType: 'complete', tools, ttlMs: 60_000, cacheScope: 'private' },
+      });
+      return true;
+    },
+  });
+  const { host } = await startHost(server.url);
+  const lists = (): number => server.served().filter(({ rpc }) => rpc === 'tools/list').length;
+  await host.tools('web');
+  await host.tools('web');
+  expect(lists()).toBe(1);
+
+  await host.call('web', 'work', {});
+  await host.tools('web');
+
+  expect(lists()).toBe(2);
+});
+
 test('two processes that find the token refused at once make one refresh (OA3)', async () => {
   const server = await startProtected();
   const configDir = tempFolder();
