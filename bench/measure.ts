@@ -60,6 +60,22 @@ export async function measure(
   return keepQuiet(measured, Math.ceil(rounds * kept));
 }
 
+/** Work that takes too long to be repeated, and what warms it up. */
+export interface LongContender {
+  readonly contender: Contender;
+  warmUp(): Promise<void> | void;
+}
+
+/** Measures contenders by processor time, each once. */
+export async function measureOnce(contenders: readonly LongContender[]): Promise<readonly Series[]> {
+  const measured: Series[] = [];
+  for (const { contender, warmUp } of contenders) {
+    await warmUp();
+    measured.push([await sample(contender, 1, 'cpu')]);
+  }
+  return measured;
+}
+
 /** Warms up, then says how often the work fits into a sample, judged by the fastest that was seen. */
 async function calibrate(contender: Contender, sampleMs: number, clock: Clock): Promise<number> {
   const now = clocks[clock];

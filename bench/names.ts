@@ -14,7 +14,9 @@ export const figureNames: readonly string[] = [
   'mcp',
   'mcp-first-step',
   'runs',
-  'runs-peers',
+  'runs-ai-sdk',
+  'runs-openai-agents',
+  'runs-langgraph',
   'threads',
   'events',
 ];

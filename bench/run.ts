@@ -12,7 +12,8 @@ import { measurePluginStart } from './figures/plugin-start.ts';
 import { measurePlugins } from './figures/plugins.ts';
 import { measureMcp } from './figures/mcp.ts';
 import { measureFirstStep } from './figures/mcp-first-step.ts';
-import { measureRunPeers, measureRuns } from './figures/runs.ts';
+import { measureAiSdkRuns, measureLangGraphRuns, measureOpenaiAgentsRuns } from './figures/run-peers.ts';
+import { measureRuns } from './figures/runs.ts';
 import { measureStdio } from './figures/stdio.ts';
 import { measureStep } from './figures/step.ts';
 import { measureThreads } from './figures/threads.ts';
@@ -36,7 +37,9 @@ const figures: { readonly [name: string]: MeasureFigure } = {
   mcp: measureMcp,
   'mcp-first-step': measureFirstStep,
   runs: measureRuns,
-  'runs-peers': measureRunPeers,
+  'runs-ai-sdk': measureAiSdkRuns,
+  'runs-openai-agents': measureOpenaiAgentsRuns,
+  'runs-langgraph': measureLangGraphRuns,
   threads: measureThreads,
   events: measureEvents,
 };

@@ -1,17 +1,12 @@
-import { createAiSdkCrowd } from '../contenders/crowd-ai-sdk.ts';
-import { createLangGraphCrowd } from '../contenders/crowd-langgraph.ts';
-import { createOpenaiAgentsCrowd } from '../contenders/crowd-openai-agents.ts';
 import { createPiCrowd } from '../contenders/crowd-pi.ts';
 import { createVibeBusCrowd } from '../contenders/crowd-vibe-bus.ts';
 import type { CrowdContender } from '../contenders/crowd.ts';
 import { measure, type Series } from '../measure.ts';
-import { loadAiSdk, loadLangGraph, loadOpenaiAgents, loadPi } from '../peers.ts';
+import { loadPi } from '../peers.ts';
 import { type Row, toRow } from '../report.ts';
 import { measureHeap } from '../heap.ts';
 
 const crowd = { runs: 1_000, steps: 10, calls: 5 };
-/** The slow peers are given a twentieth of it: what a step costs hardly depends on how many runs there are. */
-const smallCrowd = { ...crowd, runs: 50 };
 const heapLimitBytes = 8 * 1024;
 
 /** A thousand runs at once: what a step of one costs, and what all of them hold while they wait. */
@@ -25,23 +20,6 @@ export async function measureRuns(folder: string): Promise<readonly Row[]> {
     ...memory,
   ];
   await ours.close();
-  return rows;
-}
-
-/** The same against peers that are slower by far. */
-export async function measureRunPeers(folder: string): Promise<readonly Row[]> {
-  const few = await createVibeBusCrowd(smallCrowd);
-  const peers: readonly (readonly [name: string, goal: number, peer: CrowdContender])[] = [
-    ['runs.ai-sdk', 1 / 5, createAiSdkCrowd(await loadAiSdk(folder), smallCrowd)],
-    ['runs.openai-agents', 1 / 15, createOpenaiAgentsCrowd(await loadOpenaiAgents(folder), smallCrowd)],
-    ['runs.langgraph', 1 / 15, createLangGraphCrowd(await loadLangGraph(folder), smallCrowd)],
-  ];
-  const rows: Row[] = [];
-  for (const [name, goal, peer] of peers) {
-    const [fewNs = [], peerNs = []] = await measure([few, peer], { rounds: 4, sampleMs: 50 });
-    rows.push(toRow({ name, unit: 'us', goal, ours: fewNs, reference: { name: peer.name, series: peerNs } }));
-  }
-  await few.close();
   return rows;
 }
 

@@ -2,7 +2,7 @@ import { silentLogger } from '../../src/protocol/deps.ts';
 import { createPluginHost } from '../../src/plugins/host.ts';
 import { createToolRegistry } from '../../src/tools/registry.ts';
 import { isGroupAlive } from '../../src/transport/process-group.ts';
-import { odd, openThings, toContext } from '../../test/plugins/support.ts';
+import { odd, openThings, toContext, toPluginRegistry } from '../../test/plugins/support.ts';
 import type { LoadReport } from './report.ts';
 
 export interface PluginLoadSize {
@@ -90,14 +90,7 @@ async function runOne(command: readonly string[], onStarted: (pid: number) => vo
       shutdownGrace: seconds.grace * 1_000,
       termGrace: seconds.grace * 1_000,
     },
-    registry: {
-      findTool: (name) => tools.get(name),
-      registerTool: (tool) => ({ replaced: tools.register(tool).replaced !== undefined }),
-      removeTool: (name, owner) => tools.remove(name, owner),
-      registerAgent: () => {},
-      registerHooks: () => {},
-      registerProvider: () => {},
-    },
+    registry: toPluginRegistry(tools),
   });
   await host.load([{ name: 'p', command }]);
   let isAnswered = false;

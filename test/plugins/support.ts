@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createHooks, type Hooks } from '../../src/bus/hooks.ts';
 import { createPluginHost, type PluginHost, type PluginHostOptions } from '../../src/plugins/host.ts';
+import type { PluginRegistry } from '../../src/plugins/tool-placement.ts';
 import type { AgentSpec } from '../../src/protocol/agent.ts';
 import type { LogFields, Logger, LogLevel } from '../../src/protocol/deps.ts';
 import type { HookDecision } from '../../src/protocol/hook.ts';
@@ -34,6 +35,18 @@ export interface Stage extends AsyncDisposable {
   messages(level: LogLevel): readonly string[];
 }
 
+/** Takes the tools of plugins and nothing else of theirs. */
+export function toPluginRegistry(tools: ToolRegistry): PluginRegistry {
+  return {
+    findTool: (name) => tools.get(name),
+    registerTool: (tool) => ({ replaced: tools.register(tool).replaced !== undefined }),
+    removeTool: (name, owner) => tools.remove(name, owner),
+    registerAgent: () => {},
+    registerHooks: () => {},
+    registerProvider: () => {},
+  };
+}
+
 /** A host alone, as an embedder would build it, with everything it does on record. Stopped and removed when disposed. */
 export async function openStage(options: Partial<PluginHostOptions> = {}): Promise<Stage> {
   const root = await realpath(await mkdtemp(path.join(tmpdir(), 'plugins-')));
@@ -48,12 +61,9 @@ export async function openStage(options: Partial<PluginHostOptions> = {}): Promi
     projectRoot: root,
     logger,
     registry: {
-      findTool: (name) => tools.get(name),
-      registerTool: (tool) => ({ replaced: tools.register(tool).replaced !== undefined }),
-      removeTool: (name, owner) => tools.remove(name, owner),
+      ...toPluginRegistry(tools),
       registerAgent: (spec) => void agents.set(spec.role, spec),
       registerHooks: (set) => void hooks.register(set),
-      registerProvider: () => {},
     },
     publish(event) {
       events.push(event);
