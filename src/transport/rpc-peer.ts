@@ -1,11 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from '../protocol/deps.ts';
-import { describeError, EngineError, messageOf } from '../protocol/error.ts';
+import { describeError, type EngineError, messageOf } from '../protocol/error.ts';
 import { rpcCodes, type RpcErrorObject, type RpcId } from '../protocol/jsonrpc.ts';
 import { toJsonText } from '../protocol/lines.ts';
 import { createWindowGate } from './flood-gate.ts';
 import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
 import { createPendingCalls, type PendingCall, type SignalSource, toPendingCall } from './pending-calls.ts';
+import { createRpcErrors } from './rpc-errors.ts';
 import { createRpcIntake } from './rpc-intake.ts';
 import { formatSeconds } from './duration.ts';
 
@@ -93,11 +94,11 @@ export interface RpcPeer<Tag> {
 
 export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag> {
   const { limits, logger, elapsed, input, output } = options;
-  const label = `plugin \`${options.name}\``;
+  const errors = createRpcErrors(`plugin \`${options.name}\``);
   const pending = createPendingCalls<Tag>({
     elapsed,
     onExpired: expire,
-    onAborted: (call) => giveUp(call, cancelledError(), 'cancelled by host'),
+    onAborted: (call) => giveUp(call, errors.cancelled(), 'cancelled by host'),
   });
   const writer = createLineWriter({
     stream: input,
@@ -111,11 +112,8 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     logger,
     elapsed,
     onAnswer,
-    onBrokenAnswer: (id, detail) => failCall(id, (call) => invalidResult(call.method, detail)),
-    onTooLongAnswer: (id) =>
-      failCall(id, () =>
-        pluginError(`${label} sent a line longer than ${limits.maxLineBytes} bytes`, 'invalid_answer'),
-      ),
+    onBrokenAnswer: (id, detail) => failCall(id, (call) => errors.invalidResult(call.method, detail)),
+    onTooLongAnswer: (id) => failCall(id, () => errors.tooLongAnswer(limits.maxLineBytes)),
     onRequest: answer,
     onNotification: options.onNotification,
   });
@@ -128,49 +126,28 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   let queuedAnswers = 0;
   const onAnswerBegun = (): void => void (queuedAnswers -= 1);
 
-  function pluginError(
-    message: string,
-    code: 'closed' | 'timeout' | 'remote' | 'invalid_answer',
-    extra = {},
-  ): EngineError {
-    return new EngineError('plugin', message, { code, ...extra });
-  }
-
-  function closedError(data?: unknown): EngineError {
-    return pluginError(`${label} is closed`, 'closed', data === undefined ? {} : { data });
-  }
-
-  function invalidResult(method: string, detail: string): EngineError {
-    return pluginError(`${label} sent an invalid \`${method}\` result: ${detail}`, 'invalid_answer');
-  }
-
   function request<T>(method: string, params: object | undefined, how: RequestOptions<T, Tag>): Promise<T> {
     if (params === undefined) return requestText(method, undefined, how);
     let text: string;
     try {
       text = toJsonText(params);
     } catch (cause) {
-      const message = `request to ${label} cannot be written as JSON: ${messageOf(cause)}`;
-      return Promise.reject(new EngineError('plugin', message, { cause }));
+      return Promise.reject(errors.notJson(messageOf(cause), cause));
     }
     return requestText(method, text, how);
   }
 
   function requestText<T>(method: string, paramsText: string | undefined, how: RequestOptions<T, Tag>): Promise<T> {
-    if (isDead || !(isOpen || how.isLast === true)) return Promise.reject(closedError());
-    if (how.signal?.aborted === true) return Promise.reject(cancelledError());
+    if (isDead || !(isOpen || how.isLast === true)) return Promise.reject(errors.closed());
+    if (how.signal?.aborted === true) return Promise.reject(errors.cancelled());
     const id = nextId;
     const text = toRequestText(id, method, paramsText);
-    if (isOverLimit(text)) {
-      return Promise.reject(
-        new EngineError('plugin', `request to ${label} is longer than ${limits.maxLineBytes} bytes`),
-      );
-    }
+    if (isOverLimit(text)) return Promise.reject(errors.tooLongRequest(limits.maxLineBytes));
     nextId += 1;
     const call = toPendingCall<Tag>(id, method, text, how);
     return new Promise<T>((resolve, reject) => {
       call.reject = reject;
-      call.accept = toAccept(how.read, resolve, reject, method, invalidResult);
+      call.accept = toAccept(how.read, resolve, reject, method, errors.invalidResult);
       pending.add(call);
       writer.write(call);
     });
@@ -191,14 +168,9 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     return text.length * 3 > limits.maxLineBytes && Buffer.byteLength(text) > limits.maxLineBytes;
   }
 
-  function cancelledError(): EngineError {
-    return new EngineError('cancelled', `call to ${label} was cancelled`);
-  }
-
   function expire(call: PendingCall<Tag>): void {
-    const seconds = formatSeconds(call.timeoutMs);
-    const error = pluginError(`${label} did not answer \`${call.method}\` within ${seconds}s`, 'timeout');
-    giveUp(call, error, `timed out after ${seconds}s`);
+    const error = errors.timedOut(call.method, call.timeoutMs);
+    giveUp(call, error, `timed out after ${formatSeconds(call.timeoutMs)}s`);
   }
 
   function giveUp(call: PendingCall<Tag>, error: EngineError, reason: string): void {
@@ -224,12 +196,9 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     if (call === undefined || !call.isBegun) return false;
     pending.take(id);
     // why: an abort that was not noticed yet came before the answer and counts
-    if (call.signal?.aborted === true) call.reject(cancelledError());
+    if (call.signal?.aborted === true) call.reject(errors.cancelled());
     else if (error === undefined) call.accept(result);
-    else {
-      const message = `${label} returned an error: ${error.message} (code ${error.code})`;
-      call.reject(pluginError(message, 'remote', { data: { code: error.code } }));
-    }
+    else call.reject(errors.remote(error.code, error.message));
     return true;
   }
 
@@ -242,7 +211,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
 
   function answer(id: RpcId, method: string): void {
     if (isDead || writer.isClosed) {
-      if (droppedGate.admit()) logger.debug(`cannot answer plugin request: ${describeError(closedError())}`);
+      if (droppedGate.admit()) logger.debug(`cannot answer plugin request: ${describeError(errors.closed())}`);
       return;
     }
     if (queuedAnswers >= limits.maxQueuedAnswers) {
@@ -258,11 +227,10 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
   function onWriteFailure(failure: WriteFailure): void {
     const waiting = new Set<OutgoingLine>(failure.waiting);
     const failed = new Set<OutgoingLine>(failure.failed);
-    const cause = failure.cause === undefined ? {} : { cause: failure.cause };
     for (const call of pending.takeAll()) {
-      if (failed.has(call)) call.reject(pluginError(`cannot write to ${label}: ${failure.detail}`, 'closed', cause));
-      else if (waiting.has(call)) call.reject(closedError());
-      else call.reject(pluginError(`${label} stopped accepting input`, 'closed', cause));
+      if (failed.has(call)) call.reject(errors.cannotWrite(failure.detail, failure.cause));
+      else if (waiting.has(call)) call.reject(errors.closed());
+      else call.reject(errors.stoppedReading(failure.cause));
     }
     disconnect('write_failed');
   }
@@ -313,8 +281,7 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
       intake.reader.end();
       isDead = true;
       isOpen = false;
-      const extra = { data };
-      for (const call of pending.takeAll()) call.reject(pluginError(`${label} closed its output`, 'closed', extra));
+      for (const call of pending.takeAll()) call.reject(errors.closedOutput(data));
     },
     endInput: (limitMs) => writer.finish(limitMs),
     dispose() {
