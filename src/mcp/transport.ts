@@ -52,6 +52,8 @@ interface Pending {
   readonly method: string;
   /** Ends what works for the request besides the server: only a task does. */
   abort: AbortController | undefined;
+  /** Closes the response stream of a request that was given up; in the modern era the SDK does so. */
+  readonly stream: AbortController | undefined;
 }
 
 /** Notices the SDK acts on, or our adapter through it; all others are dropped here. */
@@ -110,7 +112,9 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
     if (!('method' in message)) return await inner.send(message, sendOptions);
     if (!('id' in message)) return await sendNotice(message, sendOptions);
     const { id, method } = message;
-    const entry: Pending = { method, abort: undefined };
+    const closesStream = inner.hasPerRequestStream === true && sendOptions.requestSignal === undefined;
+    const stream = closesStream ? new AbortController() : undefined;
+    const entry: Pending = { method, abort: undefined, stream };
     pending.set(id, entry);
     if (method === 'tools/call') budget.open(id);
     sendOptions.requestSignal?.addEventListener('abort', () => forget(id), { once: true });
@@ -129,6 +133,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   function watchStream(id: RpcId, entry: Pending, sendOptions: TransportSendOptions): TransportSendOptions {
     return {
       ...sendOptions,
+      ...(entry.stream === undefined ? {} : { requestSignal: entry.stream.signal }),
       onRequestStreamEnd: () => {
         sendOptions.onRequestStreamEnd?.();
         if (pending.get(id) === entry) failAnswer(id, streamEnded(entry.method));
@@ -266,6 +271,7 @@ export function createMcpTransport(options: McpTransportOptions): McpTransport {
   function forget(id: RpcId): void {
     const entry = pending.get(id);
     finish(id);
+    entry?.stream?.abort();
     entry?.abort?.abort(mcpError('call_cancelled', 'cancelled'));
   }
 

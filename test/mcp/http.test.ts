@@ -135,6 +135,26 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     expect(server.rpcs()).not.toContain('notifications/cancelled');
   });
 
+  test('cancelling a call of the legacy era closes the stream too', async () => {
+    const server = await startHttp(
+      legacyHttp((request, response) => {
+        if (request.rpc !== 'tools/call') return false;
+        stream(response, [], true);
+        return true;
+      }),
+    );
+    const connection = await connect(web(server.url));
+    const caller = new AbortController();
+    const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
+    await server.until(() => server.rpcs().includes('tools/call'));
+
+    caller.abort(new Error('enough'));
+
+    expect((await call).code).toBe('call_cancelled');
+    await server.until(() => server.aborted.length > 0);
+    await server.until(() => server.rpcs().includes('notifications/cancelled'));
+  });
+
   test.each<[string, (request: HttpRequest, response: ServerResponse) => void, string]>([
     ['a stream that ends without the result', (_, response) => stream(response, []), 'closed'],
     [

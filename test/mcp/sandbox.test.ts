@@ -43,7 +43,9 @@ describe('confinement (mcp-host 13.5)', () => {
       const connection = await connect(server.record, { logger, sandbox: sandboxOf(unconfined(reason)) });
 
       expect(connection.sandbox).toBe('unavailable');
-      expect(logger.find('mcp.sandbox.fallback')).toEqual([{ server_name: 'scripted', reason }]);
+      expect(logger.lines.filter(({ message }) => message.startsWith('mcp.sandbox'))).toEqual([
+        { level: 'warn', message: 'mcp.sandbox.fallback', fields: { server_name: 'scripted', reason } },
+      ]);
     },
   );
 
@@ -56,12 +58,17 @@ describe('confinement (mcp-host 13.5)', () => {
       const connection = await connect(server.record, { logger, ...(sandbox === undefined ? {} : { sandbox }) });
 
       expect(connection.sandbox).toBe('off');
-      expect(logger.find('mcp.sandbox.off')).toEqual([{ server_name: 'scripted', reason: 'switched_off' }]);
+      expect(logger.lines.filter(({ message }) => message.startsWith('mcp.sandbox'))).toEqual([
+        { level: 'info', message: 'mcp.sandbox.off', fields: { server_name: 'scripted', reason: 'switched_off' } },
+      ]);
     },
   );
 
   test.each([
     ['backend_missing', 'backend missing'],
+    ['namespaces_forbidden', 'namespaces forbidden'],
+    ['bind_target_missing', 'bind target missing'],
+    ['unsupported_platform', 'unsupported platform'],
     ['switched_off', 'switched off'],
   ] as const)('a server that requires confinement does not start without it: %s', async (reason, shown) => {
     const logger = createRecordingLogger();
@@ -73,7 +80,9 @@ describe('confinement (mcp-host 13.5)', () => {
       code: 'sandbox_required',
       message: `Refused: this server must run sandboxed and the sandbox is ${shown}.`,
     });
-    expect(logger.find('mcp.sandbox.refused')).toEqual([{ server_name: 'scripted', reason }]);
+    expect(logger.lines.filter(({ message }) => message.startsWith('mcp.sandbox'))).toEqual([
+      { level: 'error', message: 'mcp.sandbox.refused', fields: { server_name: 'scripted', reason } },
+    ]);
     expect(server.starts()).toEqual([]);
   });
 
@@ -91,6 +100,21 @@ describe('confinement (mcp-host 13.5)', () => {
     expect(connection.sandbox).toBe('unavailable');
     expect(logger.find('mcp.sandbox.fallback')).toEqual([{ server_name: 'scripted', reason: 'start_failed' }]);
     expect(server.starts()).toHaveLength(1);
+  });
+
+  test('confinement that breaks before the server runs refuses one that requires it', async () => {
+    const server = scriptedServer(modernScript(), { requires_sandbox: true });
+    const broken: Sandbox['plan'] = async (command) => ({
+      kind: 'confined',
+      backend: 'bwrap',
+      command: { ...command, program: '/bin/false', args: [] },
+    });
+
+    expect(await failureOf(connect(server.record, { sandbox: sandboxOf(broken, true) }))).toMatchObject({
+      code: 'sandbox_required',
+      message: 'Refused: this server must run sandboxed and the sandbox is start failed.',
+    });
+    expect(server.starts()).toEqual([]);
   });
 
   test('a server that fails by itself inside is a failure, not a reason to run it outside', async () => {
