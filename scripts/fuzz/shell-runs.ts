@@ -19,6 +19,10 @@ export interface ShellFuzzReport {
 /** A run that takes longer twice is a violation: no generated command has a reason to, but a busy machine may stall one. */
 const limitMs = 20_000;
 
+/** A loop may well have a condition that always holds; it is ended, and what it started counts. */
+const loops = /\b(?:while|until)\b/;
+const loopLimitMs = 2_000;
+
 /**
  * F3 (reliability section 14): every generated command that the policy allows is run by the shells of this machine in an empty
  * folder where each program is a stub that writes down its name and arguments.
@@ -108,7 +112,9 @@ async function runOne(
 ): Promise<{ problems: readonly string[]; started: number }> {
   const problems: string[] = [];
   await writeFile(place.log, '');
-  if (!(await execute(shell, command, place)) && !(await execute(shell, command, place))) problems.push('did not end');
+  const hasEnded =
+    (await execute(shell, command, place)) || loops.test(command) || (await execute(shell, command, place));
+  if (!hasEnded) problems.push('did not end');
   const calls = (await readFile(place.log, 'utf8')).split('\x01').filter((line) => line !== '');
   for (const call of calls) {
     const [name = '', directory = '', ...args] = call.split('\0').slice(0, -1);
@@ -157,10 +163,13 @@ async function execute(shell: string, command: string, place: Place): Promise<bo
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });
   let isKilled = false;
-  const timer = setTimeout(() => {
-    isKilled = true;
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  }, limitMs);
+  const timer = setTimeout(
+    () => {
+      isKilled = true;
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    },
+    loops.test(command) ? loopLimitMs : limitMs,
+  );
   child.stdio[3]?.on('data', () => undefined);
   await new Promise((resolve) => child.once('close', resolve));
   clearTimeout(timer);

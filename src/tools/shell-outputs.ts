@@ -10,7 +10,7 @@ const otherMeaning = new Set(
 );
 
 const outputOption =
-  /^--(?:output|out|outfile|output-file|output-dir|output-directory|out-file|outdir|out-dir|log-file|logfile|dump|destdir|target-dir|report-file|save-to)$/;
+  /^--(?:output|out|outfile|output-file|output-dir|output-directory|output-path|out-file|outdir|out-dir|log-file|logfile|dump|destdir|target-dir|report-file|result-file|export-filename|save-to)$/i;
 
 /** `-o` and `--output` of any program must not lead out of the workspace (CP7). */
 export function refuseOutputs(call: Call): Denial | undefined {
@@ -30,7 +30,7 @@ function outputsOf(program: string, args: readonly Arg[]): readonly Arg[] {
 }
 
 /** Only what is seen to lead outside is refused: of a program that is not known, the value may be anything. */
-function refuseOutput(value: Arg, { program, scene }: Call): Denial | undefined {
+export function refuseOutput(value: Arg, { program, scene }: Call): Denial | undefined {
   if (isDevice(value.text) || value.text === '-') return undefined;
   const looksLikePath = /^(?:\/|~|\.\.?(?:\/|$))|\/\.\.(?:\/|$)/.test(value.text);
   const isProtected = scene.directories.some((from) => {

@@ -13,6 +13,8 @@ interface OptionProgram extends OptionGrammar {
   /** Options whose value is a file of commands, options whose value is a folder to work in. */
   readonly scripts?: readonly string[];
   readonly enters?: readonly string[];
+  /** An option that sets what a configuration file would, and the values it may have. */
+  readonly settings?: readonly [name: string, harmless: RegExp];
   /** Any argument that matches is refused. */
   readonly refused?: RegExp;
 }
@@ -247,7 +249,6 @@ const programTable: ReadonlyMap<string, OptionProgram> = new Map<string, OptionP
   ],
   ['apt', { values: 'oct', starts: ['-o', '-c', '--option', '--config-file'] }],
   ['apt-get', { values: 'oct', starts: ['-o', '-c', '--option', '--config-file'] }],
-  ['rename', { refused: /system|exec|`|qx|open\s*\(|unlink|\/\w*e\w*$/ }],
   ...['gcc', 'g++', 'cc', 'c++', 'clang', 'clang++'].map((name): [string, OptionProgram] => [
     name,
     { refused: /^-(?:wrapper|fplugin|specs|B.)/ },
@@ -255,7 +256,18 @@ const programTable: ReadonlyMap<string, OptionProgram> = new Map<string, OptionP
   ['npm', { refused: /^--(?:script-shell|node-options|userconfig|globalconfig|git|editor|viewer|prefix-dir)(?:=|$)/ }],
   ['pip', { longValues: ['--editor', '--log'], starts: ['--editor'], writes: ['--log'] }],
   ['go', { refused: /^-{1,2}(?:toolexec|exec|vettool|overlay)(?:=|$)/ }],
-  ['cargo', { refused: /(?:runner|linker|rustc-wrapper|rustc)\s*=/ }],
+  [
+    'cargo',
+    {
+      refused: /(?:runner|linker|rustc-wrapper|rustc)\s*=/,
+      longValues: ['--config', '--target-dir', '--color', '--manifest-path'],
+      // Other keys, and files of keys, name programs to start or what others stand for.
+      settings: [
+        '--config',
+        /^(?:(?:profile|term|future-incompat-report)\.|net\.(?:offline|retry)\b|build\.(?:jobs|incremental|target)\b)[\w.\s"-]*=/,
+      ],
+    },
+  ],
   ['xsltproc', { longValues: ['--output'], writes: ['-o', '--output'], values: 'o' }],
 ]);
 
@@ -278,6 +290,8 @@ function refuseByOptions(call: Call, table: OptionProgram): Denial | undefined {
     names?.some((full) => mayMean(name, full)) === true;
   return firstDenial(parsed.options, ({ name, value }) => {
     if (value === undefined) return undefined;
+    if (table.settings !== undefined && mayMean(name, table.settings[0]) && !table.settings[1].test(value.text))
+      return starts(`${name} ${value.text}`, program);
     if (is(name, table.writes) && value.text !== '-')
       return refuseTarget(value, scene, { rule: 'writes', by: program, does: 'write', exact: true });
     if (is(name, table.enters))

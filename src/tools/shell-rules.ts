@@ -1,5 +1,7 @@
 import { refuseRsync, refuseTar, refuseUnzip, refuseZip } from './shell-archives.ts';
 import { refuseAwk } from './shell-awk.ts';
+import { refuseContainer } from './shell-containers.ts';
+import { converterRules } from './shell-converters.ts';
 import { databaseRules, refuseAdmin, refuseDrop, refuseSqlite } from './shell-databases.ts';
 import { refuseDeletion } from './shell-deletions.ts';
 import { noteExit, refuseChange, refuseReturn } from './shell-directories.ts';
@@ -9,6 +11,7 @@ import { interpreterRule } from './shell-interpreters.ts';
 import { launcherRules } from './shell-launchers.ts';
 import { refuseChmod, refuseKill, refuseKillByName } from './shell-processes.ts';
 import { programRules } from './shell-programs.ts';
+import { refuseRename } from './shell-rename.ts';
 import { refuseSed } from './shell-sed.ts';
 import {
   posixShells,
@@ -77,6 +80,7 @@ const rules: ReadonlyMap<string, ProgramRule> = new Map<string, ProgramRule>([
   ...launcherRules,
   ...programRules,
   ...databaseRules,
+  ...converterRules,
   ['npm', both(launcherRules.get('npm'), programRules.get('npm'))],
   ['scp', both(programRules.get('scp'), refuseCopyFrom)],
   ...each(posixShells.join(' '), refuseShell),
@@ -88,6 +92,8 @@ const rules: ReadonlyMap<string, ProgramRule> = new Map<string, ProgramRule>([
   ...each('sed gsed', refuseSed),
   ...each('tar gtar bsdtar', refuseTar),
   ...each('unzip 7z 7za 7zr', refuseUnzip),
+  ...each('docker podman nerdctl', refuseContainer),
+  ...each('rename prename file-rename perl-rename', refuseRename),
   ...each('dropdb dropuser', refuseDrop),
   ...each('mysqladmin mariadb-admin', refuseAdmin),
   ...each('sqlite3 sqlite', refuseSqlite),
