@@ -72,7 +72,7 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     expect(content).toBe('out1\nerr1\nout2\nerr2\nout3\nerr3\n\nExit code: 0');
   });
 
-  test('a command ended by a signal, one that begins with a dash, one without output', async () => {
+  test('CP8: a command ended by a signal, one that begins with a dash, one without output', async () => {
     using workspace = createWorkspace();
 
     expect((await workspace.call('bash', { command: 'kill -9 $$' })).content).toBe(

@@ -91,7 +91,7 @@ describe('web_fetch', () => {
     ['http://user:pass@example.com/', /user information/],
     ['http://exa\nmple.com/', /control characters/],
     ['no url', /no valid URL/],
-  ])('%j is not fetched', async (url, content) => {
+  ])('CP9: %j is not fetched', async (url, content) => {
     expect(await fetchPage(url, {})).toMatchObject({ is_error: true, content: expect.stringMatching(content) });
   });
 
@@ -99,10 +99,30 @@ describe('web_fetch', () => {
     ['https://evil-example.com/', false],
     ['https://example.com.evil.org/', false],
     ['https://docs.example.com/', true],
-  ])('with a list of domains %s is judged by whole labels', async (url, isListed) => {
+  ])('CP9: with a list of domains %s is judged by whole labels', async (url, isListed) => {
     const output = await fetchPage(url, { allowedDomains: ['Example.com'], isAllowedAddress: () => false });
 
     expect(output.content.includes('not among the allowed domains')).toBe(!isListed);
+  });
+
+  test('CP9: a name is connected to only at an address that was judged, also after a redirect', async () => {
+    const judged: string[] = [];
+    let accepted = 0;
+    server.on('connection', () => (accepted += 1));
+    const named = origin.replace('127.0.0.1', 'localhost');
+    const judge = (isAllowed: boolean) => (address: string) => {
+      judged.push(address);
+      return isAllowed && address === '127.0.0.1';
+    };
+
+    const refused = await fetchPage(`${named}/page`, { isAllowedAddress: judge(false) });
+    const before = accepted;
+    const shown = await fetchPage(`${named}/hop`, { isAllowedAddress: judge(true) });
+
+    expect(refused.content).toBe('Access denied: host `localhost` is not on the public internet.');
+    expect(before).toBe(0);
+    expect(shown).toMatchObject({ content: 'T\n\nHello you&me' });
+    expect(judged.filter((address) => address === '127.0.0.1')).toHaveLength(3);
   });
 
   test('needs the permission', async () => {

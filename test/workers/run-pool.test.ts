@@ -94,7 +94,7 @@ test('a thread that ends takes exactly its own runs with it', async () => {
   expect(await stopOf(startDrill(engine, {}))).toEqual({ reason: 'completed' });
 });
 
-test('the calls of a run whose thread ended are cancelled before its last event', async () => {
+test('WK5: the calls of a run whose thread ended are cancelled before its last event', async () => {
   const gate = createGate();
   await using opened = await openWith({ threads: 1 }, { tools: [gate.tool] });
   const { engine } = opened;
@@ -268,7 +268,7 @@ test('closing the engine ends the runs in threads and the threads', async () => 
   expect(() => engine.run(soldier, toMessage({}))).toThrow('closed');
 });
 
-test('ports and handles stay flat over many runs', async () => {
+test('WK5: ports and handles stay flat over many runs', async () => {
   await using opened = await openShared();
   const { engine } = opened;
   const round = () => Promise.all(Array.from({ length: 100 }, () => stopOf(startDrill(engine, {}))));
