@@ -16,22 +16,17 @@ export function refuseContainer(call: Call): Denial | undefined {
   const { args } = call;
   const at = args.findIndex(({ text }) => /^(?:run|create|cp|save|export|build|exec)$/.test(text));
   const words = args.slice(at + 1);
-  switch (at < 0 ? undefined : args[at]?.text) {
-    case 'run':
-    case 'create':
-      return firstDenial(readOptions(words), (option) => refuseRunOption(option, call));
-    case 'save':
-    case 'export':
-    case 'build':
-      return firstDenial(readOptions(words), (option) => refuseSaved(option, call));
-    case 'cp': {
-      const target = words.at(-1);
-      const isLocal = target !== undefined && !/^[^/.]*:/.test(target.text);
-      return isLocal ? refuseOutput(target, call) : undefined;
-    }
-    default:
-      return undefined;
+  const verb = args[at]?.text ?? '';
+  if (verb === 'run' || verb === 'create') {
+    return firstDenial(readOptions(words), (option) => refuseRunOption(option, call));
   }
+  if (verb === 'cp') {
+    const target = words.at(-1);
+    const isLocal = target !== undefined && !/^[^/.]*:/.test(target.text);
+    return isLocal ? refuseOutput(target, call) : undefined;
+  }
+  // What `exec` is given runs inside.
+  return verb === 'exec' ? undefined : firstDenial(readOptions(words), (option) => refuseSaved(option, call));
 }
 
 interface Option {
