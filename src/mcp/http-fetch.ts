@@ -49,6 +49,7 @@ export function createServerFetch(options: ServerFetchOptions): FetchLike {
     }
     // why: the SDK would wait for an answer that can no longer come
     if (isWithoutBody(response) && options.answersElsewhere !== true && requestIn(init?.body) !== undefined) {
+      await response.body?.cancel();
       throw mcpError('closed', 'connection ended before the result');
     }
     return limitBody(response, limit, () => options.onOversized?.(requestIn(init?.body)));
