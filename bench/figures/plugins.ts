@@ -16,18 +16,26 @@ type Command = readonly [string, ...string[]];
 async function measureAgainstSdk(command: Command): Promise<readonly Row[]> {
   const ours = await openEchoHost(command);
   const sdk = await openSdk(command);
+  const raw = await openRawEcho(command);
   const rows: Row[] = [];
   for (const { name, width, goal } of [
     { name: 'plugins.sdk', width: 1, goal: 0.5 },
     { name: 'plugins.sdk-64', width: 64, goal: 0.25 },
   ]) {
-    const [oursNs = [], sdkNs = []] = await measure(
-      [toEchoContender('vibe-bus', ours.call, width), toEchoContender('sdk', sdk.call, width)],
+    const [oursNs = [], rawNs = [], sdkNs = []] = await measure(
+      [
+        toEchoContender('vibe-bus', ours.call, width),
+        toEchoContender('raw', raw.call, width),
+        toEchoContender('sdk', sdk.call, width),
+      ],
       { clock: 'wall', sampleMs: width === 1 ? 1.5 : 6, rounds: 200 },
     );
     const reference = { name: 'MCP client 2.4', series: sdkNs };
     rows.push(toRow({ name, unit: 'us', goal, ours: oursNs, reference }));
+    // what the system itself takes for the bytes to go there and back: no host can be below
+    rows.push(toRow({ name: `${name}.raw`, unit: 'us', goal: null, ours: rawNs, reference }));
   }
+  await raw.close();
   await ours.close();
   await sdk.close();
   return rows;

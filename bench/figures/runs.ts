@@ -14,7 +14,8 @@ export async function measureRuns(folder: string): Promise<readonly Row[]> {
   const ours = await createVibeBusCrowd(crowd);
   const pi = createPiCrowd(await loadPi(folder), crowd);
   const memory = await measureMemory(ours, pi);
-  const [oursNs = [], piNs = []] = await measure([ours, pi], { rounds: 8, sampleMs: 400 });
+  // why: a collection may be due to what the contender before has left, so a sample is several crowds
+  const [oursNs = [], piNs = []] = await measure([ours, pi], { rounds: 6, sampleMs: 2_000 });
   const rows = [
     toRow({ name: 'runs', unit: 'us', goal: 1, ours: oursNs, reference: { name: pi.name, series: piNs } }),
     ...memory,
@@ -23,20 +24,48 @@ export async function measureRuns(folder: string): Promise<readonly Row[]> {
   return rows;
 }
 
-/** What a run holds that waits for its first answer, and one that waits for its sixth. */
+/** What a run holds that waits for its first answer, what five steps add to it, and what it holds then. */
 async function measureMemory(ours: CrowdContender, pi: CrowdContender): Promise<readonly Row[]> {
   const half = crowd.steps / 2;
-  const waiting: number[] = [];
-  const oursHalf: number[] = [];
-  const piHalf: number[] = [];
+  const oursHeld: Held[] = [];
+  const piHeld: Held[] = [];
   for (let round = 0; round < 3; round += 1) {
-    waiting.push(await measureHeap(ours, crowd.runs, 0));
-    oursHalf.push(await measureHeap(ours, crowd.runs, half));
-    piHalf.push(await measureHeap(pi, crowd.runs, half));
+    oursHeld.push(await measureHeld(ours, half));
+    piHeld.push(await measureHeld(pi, half));
   }
-  const limit: Series = waiting.map(() => heapLimitBytes);
+  const first = ({ atFirst }: Held): number => atFirst;
+  const added = ({ atFirst, atHalf }: Held): number => atHalf - atFirst;
+  const held = ({ atHalf }: Held): number => atHalf;
+  const row = (name: string, goal: number | null, of: (held: Held) => number): Row =>
+    toRow({
+      name,
+      unit: 'KiB',
+      goal,
+      ours: oursHeld.map(of),
+      reference: { name: pi.name, series: piHeld.map(of) },
+    });
+  const limit: Series = oursHeld.map(() => heapLimitBytes);
   return [
-    toRow({ name: 'runs.heap', unit: 'KiB', goal: 1, ours: waiting, reference: { name: 'the limit', series: limit } }),
-    toRow({ name: 'runs.growth', unit: 'KiB', goal: 1, ours: oursHalf, reference: { name: pi.name, series: piHalf } }),
+    toRow({
+      name: 'runs.heap',
+      unit: 'KiB',
+      goal: 1,
+      ours: oursHeld.map(first),
+      reference: { name: 'the limit', series: limit },
+    }),
+    row('runs.growth', 1, added),
+    row('runs.held', null, held),
   ];
+}
+
+interface Held {
+  readonly atFirst: number;
+  readonly atHalf: number;
+}
+
+async function measureHeld(contender: CrowdContender, half: number): Promise<Held> {
+  return {
+    atFirst: await measureHeap(contender, crowd.runs, 0),
+    atHalf: await measureHeap(contender, crowd.runs, half),
+  };
 }

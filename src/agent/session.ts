@@ -65,7 +65,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   #fixedTokens: number;
   #offered: OfferedTools;
   /** The request of the step without its signal; before the first one without messages. */
-  #request: UnsignalledRequest;
+  readonly #request: UnsignalledRequest;
   #usage = noUsage;
   #auxUsage: Usage | undefined;
   #deltas: DeltaCoalescer | undefined;
@@ -167,7 +167,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     if (now === undefined || now.tools === this.#offered.tools) return;
     this.#fixedTokens += now.toolTokens - this.#offered.toolTokens;
     this.#offered = now;
-    this.#request = { ...this.#request, tools: now.tools };
+    this.#request.tools = now.tools;
   }
 
   /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
@@ -198,7 +198,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
 
   /** The model call of a step, with the runner's retries. */
   complete(): Promise<CompletionResponse> {
-    this.#request = { ...this.#request, messages: this.transcript.snapshot() };
+    this.#request.messages = this.transcript.snapshot();
     return this.attempt((thrown) => retry(this, thrown));
   }
 
@@ -217,6 +217,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
         if (cancellation.isCancelled) reject(thrown as Error);
         else resolve(onFailure(thrown));
       };
+      // why: a copy, since the one kept here goes on to the next step
       const request = withLazySignal({ ...this.#request });
       try {
         this.#ports
@@ -331,7 +332,11 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   }
 }
 
-type UnsignalledRequest = Omit<CompletionRequest, 'signal'> & { readonly [signalSource]: Cancellation };
+type UnsignalledRequest = Omit<CompletionRequest, 'signal' | 'messages' | 'tools'> & {
+  messages: CompletionRequest['messages'];
+  tools: CompletionRequest['tools'];
+  readonly [signalSource]: Cancellation;
+};
 
 async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<string> {
   const { spec, task, workspaceRoot, vars } = settings;
