@@ -13,6 +13,8 @@ import {
   modernScript,
   scriptedServer,
   tempFolder,
+  tool,
+  toolPage,
 } from '../mcp/support.ts';
 import { describePlacements } from './placements.ts';
 import { calling, openTestEngine, resultsOf, toolNamed, worker } from './support.ts';
@@ -198,4 +200,29 @@ test('fifty runs that share a server get their own answers (MP11)', async () => 
   });
   expect(answers).toEqual(runs.map((index) => String(index + 1_000)));
   expect(stage.of('mcp_server_connected')).toHaveLength(1);
+});
+
+describe('what a server says of its own tools (MP9)', () => {
+  const hinted = modernScript({
+    'tools/list': [toolPage([tool('look', { annotations: { readOnlyHint: true } }), tool('work')])],
+  });
+
+  test.each([
+    ['deny', 'was blocked by a policy hook: rules'],
+    ['ask', 'was not approved: no approver is configured'],
+  ] as const)('a read-only hint changes no permission: %s holds for both', async (verb, refusal) => {
+    const server = scriptedServer(hinted, eager);
+    await using stage = await openTestEngine(
+      [calling(['mcp__scripted__look'], ['mcp__scripted__work']), { text: 'done' }],
+      { mcpServers: [server.record], rules: { [verb]: ['mcp__scripted__*'] } },
+    );
+    await stage.engine.mcp.tools('scripted');
+
+    await stage.engine.run(worker, 'go').outcome;
+
+    const results = resultsOf(stage.requests[1]);
+    expect(results).toHaveLength(2);
+    expect(results.every((result) => result.includes(refusal))).toBe(true);
+    expect(server.methods()).not.toContain('tools/call');
+  });
 });
