@@ -95,7 +95,8 @@ async function createPlace(): Promise<Place> {
   return place;
 }
 
-const logLine = `printf '%s\\0' "\${0##*/}" "$PWD" "$@" >> "$FUZZ_LOG"; printf '\\1' >> "$FUZZ_LOG"\n`;
+// why: in one write, because what runs in the background writes beside the others
+const logLine = `printf '%s\\0' "\${0##*/}" "$PWD" "$@" '\x01' >> "$FUZZ_LOG"\n`;
 
 async function resetWorkspace({ workspace }: Place): Promise<void> {
   await rm(workspace, { recursive: true, force: true });
@@ -115,7 +116,7 @@ async function runOne(
   const hasEnded =
     (await execute(shell, command, place)) || loops.test(command) || (await execute(shell, command, place));
   if (!hasEnded) problems.push('did not end');
-  const calls = (await readFile(place.log, 'utf8')).split('\x01').filter((line) => line !== '');
+  const calls = (await readFile(place.log, 'utf8')).split('\x01\0').filter((line) => line !== '');
   for (const call of calls) {
     const [name = '', directory = '', ...args] = call.split('\0').slice(0, -1);
     if (!programs.has(name.toLowerCase()))
