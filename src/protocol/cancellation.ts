@@ -61,11 +61,6 @@ export class Cancellation implements CancelListener {
   onCancelled(reason: unknown): void {
     this.cancel(reason);
   }
-
-  /** @throws the reason, once it is cancelled */
-  throwIfCancelled(): void {
-    if (this.#isCancelled) throw this.#reason;
-  }
 }
 
 const nobody: readonly CancelListener[] = [];

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Cancellation, signalSource, withLazySignal } from '../protocol/cancellation.ts';
 import { EngineError, isEngineError, messageOf, toWireError, type WireError } from '../protocol/error.ts';
 import {
   type ToolTask,
@@ -31,11 +32,24 @@ export interface ToolThread {
   isLate(): boolean;
 }
 
-interface Call {
+class Call {
   readonly id: number;
   readonly task: ToolTask;
-  controller: AbortController | undefined;
-  reason: string | undefined;
+  #cancellation: Cancellation | undefined;
+
+  constructor(id: number, task: ToolTask) {
+    this.id = id;
+    this.task = task;
+  }
+
+  /** Made at first use, because most calls never look at it. */
+  get cancellation(): Cancellation {
+    return (this.#cancellation ??= new Cancellation());
+  }
+
+  get signal(): AbortSignal {
+    return this.cancellation.signal;
+  }
 }
 
 export function createToolThread(deps: ToolThreadDeps): ToolThread {
@@ -75,13 +89,12 @@ export function createToolThread(deps: ToolThreadDeps): ToolThread {
   return {
     receive(command) {
       if (command.type === 'run') {
-        const call: Call = { id: command.id, task: command.task, controller: undefined, reason: undefined };
+        const call = new Call(command.id, command.task);
         current = call;
         Atomics.store(flags, toolThreadFlags.begun, call.id);
         void owners.run(call, run, call); // settles by its report, never rejects
       } else if (current?.id === command.id) {
-        current.reason = command.reason;
-        current.controller?.abort(cancelReason(command.reason));
+        current.cancellation.cancel(cancelReason(command.reason));
       }
     },
     onUncaught(error) {
@@ -114,32 +127,16 @@ function createContext(call: Call, deps: ToolThreadDeps): ToolContext {
   const { flags } = deps;
   // why: what arrived is a copy of its own, and completing it costs far less than copying it once more
   const context = Object.assign(call.task.context, {
-    [callOf]: call,
+    [signalSource]: call,
     throwIfCancelled() {
       Atomics.add(flags, toolThreadFlags.beats, 1);
       if (Atomics.load(flags, toolThreadFlags.cancelled) !== call.id) return;
-      throw call.controller?.signal.reason ?? cancelReason(call.reason ?? 'cancelled');
+      throw call.cancellation.reason ?? cancelReason('cancelled');
     },
     onProgress: (progress: ToolProgress) => deps.post({ type: 'progress', id: call.id, progress }, []),
   });
-  return Object.defineProperty(context, 'signal', signalProperty) as typeof context & Pick<ToolContext, 'signal'>;
+  return withLazySignal(context);
 }
-
-const callOf = Symbol('call');
-
-// why: made at first use, because most calls never look at it and it is the most expensive part of a context
-const signalProperty: PropertyDescriptor & ThisType<{ readonly [callOf]: Call }> = {
-  enumerable: true,
-  configurable: true,
-  get() {
-    const call = this[callOf];
-    if (call.controller === undefined) {
-      call.controller = new AbortController();
-      if (call.reason !== undefined) call.controller.abort(cancelReason(call.reason));
-    }
-    return call.controller.signal;
-  },
-};
 
 function cancelReason(reason: string): DOMException {
   return new DOMException(reason, 'AbortError');
