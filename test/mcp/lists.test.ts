@@ -6,6 +6,7 @@ import {
   createRecordingLogger,
   failureOf,
   legacyScript,
+  discoverOf,
   modernScript,
   type ScriptedServer,
   type Step,
@@ -252,17 +253,7 @@ describe.each(carriers)('6: lists, %s', (carrier) => {
     const server = await openScripted(
       carrier,
       modernScript({
-        'server/discover': [
-          {
-            result: {
-              resultType: 'complete',
-              supportedVersions: ['2026-07-28'],
-              capabilities: {},
-              ttlMs: 0,
-              cacheScope: 'private',
-            },
-          },
-        ],
+        'server/discover': [discoverOf({})],
       }),
     );
     const connection = await connect(server.record);
@@ -277,17 +268,7 @@ describe.each(carriers)('6: lists, %s', (carrier) => {
     const server = await openScripted(
       carrier,
       modernScript({
-        'server/discover': [
-          {
-            result: {
-              resultType: 'complete',
-              supportedVersions: ['2026-07-28'],
-              capabilities: { prompts: {}, resources: {} },
-              ttlMs: 0,
-              cacheScope: 'private',
-            },
-          },
-        ],
+        'server/discover': [discoverOf({ prompts: {}, resources: {} })],
         'prompts/list': [
           { result: { prompts: [{ name: 'p1' }], nextCursor: '' } },
           { result: { prompts: [{ name: 'p2' }] } },

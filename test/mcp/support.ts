@@ -145,16 +145,21 @@ export function scriptedServer(script: Script, more: JsonObject = {}): ScriptedS
   };
 }
 
-export const modernDiscover: Step = {
-  result: {
-    resultType: 'complete',
-    supportedVersions: ['2026-07-28'],
-    capabilities: { tools: {} },
-    ttlMs: 0,
-    cacheScope: 'private',
-    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'scripted', version: '1.0.0' } },
-  },
-};
+export const modernDiscover = discoverOf({ tools: {} });
+
+/** The answer of a modern server that can do this. */
+export function discoverOf(capabilities: JsonObject): Step {
+  return {
+    result: {
+      resultType: 'complete',
+      supportedVersions: ['2026-07-28'],
+      capabilities,
+      ttlMs: 0,
+      cacheScope: 'private',
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'scripted', version: '1.0.0' } },
+    },
+  };
+}
 
 export const legacyInitialize: Step = {
   result: {
