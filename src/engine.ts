@@ -34,7 +34,7 @@ import type { McpHost } from './mcp/host-options.ts';
 import type { PluginHost } from './plugins/host.ts';
 import type { AgentInput, AgentOutcome } from './protocol/agent.ts';
 import { silentLogger } from './protocol/deps.ts';
-import { EngineError, fromWireError } from './protocol/error.ts';
+import { fromWireError } from './protocol/error.ts';
 import { createRandomIds } from './protocol/ids.ts';
 import { systemClock } from './protocol/signal.ts';
 import { defaultPermissions, type Permissions, type Tool } from './protocol/tool.ts';
@@ -78,9 +78,10 @@ export interface Engine extends AsyncDisposable {
   /**
    * Runs an agent over a list, some side by side; event `map_progressed` after each.
    * @returns the outcomes in the order of the inputs
-   * @throws EngineError `config` for a bad option, or when a run cannot start; the others are then cancelled
+   * @throws EngineError `config` for a bad option, or when a run cannot start; the others are then cancelled. What the list
+   * throws when it is read, before any run starts
    */
-  map(agent: string | AgentInput, inputs: readonly MapInput[], options?: MapOptions): Promise<readonly AgentOutcome[]>;
+  map(agent: string | AgentInput, inputs: Iterable<MapInput>, options?: MapOptions): Promise<readonly AgentOutcome[]>;
   /** Runs that have not ended, those that wait for their turn included. */
   runs(): readonly RunHandle[];
   /** Figures for operators. Rates, shares and delays are those since they were last taken. */
@@ -185,10 +186,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    const ending = runs.active().map((run) => run.cancel());
     const grace = new AbortController();
     await Promise.race([
-      Promise.all(ending),
+      runs.close(),
       clock.sleep(options.closeGraceMs ?? 10_000, grace.signal).catch(() => {}), // ended in time
     ]);
     grace.abort();
@@ -215,7 +215,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     runOptions: RunOptions,
     rest: Pick<RunRequest, 'mode' | 'checkDocument' | 'responseSchema'>,
   ): StartedRun {
-    if (closing !== undefined) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
     const spec = models.applyPhase(toSpec(agent, agents), runOptions.phase);
     return runs.start({ spec, message, options: runOptions, ...rest });
   }

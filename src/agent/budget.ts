@@ -42,6 +42,8 @@ export interface Budget {
   usedTokens(): number;
   usedCost(): number;
   usedMs(): number;
+  /** Time counts from now on: what went by was a wait and no work. */
+  restart(): void;
   /** What is left here and in the parent, as the limits of a budget that starts at nothing. */
   remaining(): BudgetLimits;
   /** Calls the listener once, when tokens or cost reach a limit. @returns a function that stops listening */
@@ -63,7 +65,7 @@ export function createBudget(limits: BudgetLimits, deps: BudgetDeps): Budget {
 class CountedBudget implements Budget {
   readonly #limits: BudgetLimits;
   readonly #deps: BudgetDeps;
-  readonly #startedAt: number;
+  #startedAt: number;
   #tokens: number;
   #cost: number;
   #stop: BudgetStop | undefined;
@@ -72,7 +74,7 @@ class CountedBudget implements Budget {
   constructor(limits: BudgetLimits, deps: BudgetDeps) {
     this.#limits = limits;
     this.#deps = deps;
-    this.#startedAt = deps.clock.elapsed() - (limits.elapsedMs ?? 0);
+    this.#startedAt = this.#newStart();
     this.#tokens = limits.usedTokens ?? 0;
     this.#cost = limits.usedCost ?? 0;
   }
@@ -105,6 +107,10 @@ class CountedBudget implements Budget {
     return this.#deps.clock.elapsed() - this.#startedAt;
   }
 
+  restart(): void {
+    this.#startedAt = this.#newStart();
+  }
+
   remaining(): BudgetLimits {
     const { maxTokens, maxDurationMs, maxCost } = this.#limits;
     const left = this.#deps.parent?.remaining() ?? {};
@@ -123,6 +129,10 @@ class CountedBudget implements Budget {
       off?.();
       this.#listeners?.delete(listener);
     };
+  }
+
+  #newStart(): number {
+    return this.#deps.clock.elapsed() - (this.#limits.elapsedMs ?? 0);
   }
 
   #check(): BudgetStop | undefined {

@@ -4,7 +4,7 @@ import type { Clock } from '../protocol/deps.ts';
 import { EngineError, isEngineError, toEngineError } from '../protocol/error.ts';
 import type { NewId } from '../protocol/ids.ts';
 import { noUsage, userText } from '../protocol/message.ts';
-import { childSignal } from '../protocol/signal.ts';
+import { eitherSignal } from '../protocol/signal.ts';
 import type { RunOptions } from './options.ts';
 import type { RunHandle } from './run-handle.ts';
 
@@ -12,9 +12,11 @@ import type { RunHandle } from './run-handle.ts';
 export type MapInput = string | { readonly message: string; readonly options?: RunOptions };
 
 export interface MapOptions extends Omit<RunOptions, 'runId' | 'whenBusy'> {
+  /** Aborting it is a hard cancel of all runs, also of those with a signal of their own. */
+  readonly signal?: AbortSignal;
   /** Runs side by side. Default 8. */
   readonly concurrency?: number;
-  /** Called after each run, and once at the start. */
+  /** Called after each run, and once at the start. When it throws, the fan-out ends like one whose run cannot start. */
   readonly onProgress?: (progress: MapProgress) => void;
 }
 
@@ -40,13 +42,15 @@ export interface MapDeps {
  */
 export async function mapRuns(
   agent: string | AgentInput,
-  inputs: readonly MapInput[],
+  given: Iterable<MapInput>,
   { concurrency = 8, onProgress, ...options }: MapOptions,
   deps: MapDeps,
 ): Promise<readonly AgentOutcome[]> {
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new EngineError('config', `option \`concurrency\` must be a whole number from 1 on, not ${concurrency}`);
   }
+  // why: how many there are is part of the first report; and what the caller does to the list later is no concern of the runs
+  const inputs = [...given];
   const map = deps.newId.uuid();
   const role = typeof agent === 'string' ? agent : agent.role;
   const outcomes: AgentOutcome[] = [];
@@ -76,7 +80,8 @@ export async function mapRuns(
 
   async function runOne(input: MapInput): Promise<AgentOutcome> {
     const { message, options: own } = typeof input === 'string' ? { message: input, options: {} } : input;
-    const runOptions = { ...options, ...own };
+    using signal = own?.signal === undefined ? undefined : eitherSignal(options.signal, own.signal);
+    const runOptions = { ...options, ...own, ...(signal === undefined ? {} : { signal: signal.signal }) };
     const handle = await startOne(message, runOptions);
     if (handle === undefined) return toOutcome(role, message, { reason: 'cancelled' });
     active.add(handle);
@@ -91,21 +96,15 @@ export async function mapRuns(
 
   /** Waits while the engine has no room: the list is the queue. Nothing when it was cancelled meanwhile. */
   async function startOne(message: string, runOptions: RunOptions): Promise<RunHandle | undefined> {
-    using cancelled = childSignal(runOptions.signal);
-    const abandon = (): void => cancelled.abort();
-    abandoned.signal.addEventListener('abort', abandon, { once: true });
-    try {
-      for (;;) {
-        try {
-          return deps.run(agent, message, runOptions);
-        } catch (error) {
-          if (!isEngineError(error) || error.code !== 'overloaded') throw error;
-          await deps.clock.sleep(error.retryAfterMs ?? 1_000, cancelled.signal).catch(() => {}); // the check below tells
-          if (cancelled.signal.aborted) return undefined;
-        }
+    for (;;) {
+      try {
+        return deps.run(agent, message, runOptions);
+      } catch (error) {
+        if (!isEngineError(error) || error.code !== 'overloaded') throw error;
+        using cancelled = eitherSignal(runOptions.signal, abandoned.signal);
+        await deps.clock.sleep(error.retryAfterMs ?? 1_000, cancelled.signal).catch(() => {}); // the check below tells
+        if (cancelled.signal.aborted) return undefined;
       }
-    } finally {
-      abandoned.signal.removeEventListener('abort', abandon);
     }
   }
 

@@ -33,9 +33,10 @@ export interface RunHandle {
   /** Adds a text to the next turn. @throws EngineError code `not_found` when the run has ended */
   steer(text: string): void;
   /**
-   * Goes on after the run has ended: another session with its transcript, under the same id, its events numbered after the
-   * ones before. What the run used counts towards its budget.
-   * @throws EngineError `invalid_request` while the run is active
+   * Goes on after the run has ended, however it did: another session with its transcript, under the same id, its events
+   * numbered after the ones before. What the run used counts towards its budget. A further one, asked of any handle of the
+   * run, goes on after the last; to branch off, start a run with its `history`.
+   * @throws EngineError `invalid_request` while the run is active, code `engine_closed` after `close`, `overloaded` as `run`
    */
   followUp(text: string, options?: FollowUpOptions): RunHandle;
   /** The child runs it started so far, in order. */

@@ -72,6 +72,8 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   #place: Place | undefined;
   #children: RunHandle[] | undefined;
   #last: AgentOutcome | undefined;
+  /** The session that went on after this one. */
+  #next: RunHandle | undefined;
 
   constructor(resolved: ResolvedRun, host: RunHost) {
     const { request, ticket } = resolved;
@@ -154,13 +156,14 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   }
 
   followUp(text: string, options: FollowUpOptions = {}): RunHandle {
+    if (this.#next !== undefined) return this.#next.followUp(text, options);
     if (this.#state !== 'ended' || this.#host.isActive(this.id)) {
       throw new EngineError('invalid_request', `run \`${this.id}\` is still active; use \`steer\``);
     }
     const { signal: _signal, ...kept } = this.request.options;
     this.#log.reopen();
     try {
-      return this.#host.start({
+      this.#next = this.#host.start({
         spec: this.request.spec,
         message: text,
         options: { ...kept, ...options },
@@ -173,6 +176,7 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
           activeMs: this.#activeMs,
         },
       }).handle;
+      return this.#next;
     } catch (error) {
       this.#log.end();
       throw error;

@@ -13,13 +13,15 @@ import { Run } from './run.ts';
 export interface Runs {
   /**
    * @throws EngineError `config` for a bad option or an unknown provider or delegate, `invalid_request` for a run id in use,
-   * code `overloaded` when the engine takes no more
+   * code `overloaded` when the engine takes no more, `engine_closed` after `close`
    */
   start(request: RunRequest): StartedRun;
   /** Also those that wait for their turn. */
   active(): readonly RunHandle[];
   /** How many were started since the engine opened, child runs and follow-ups included. */
   started(): number;
+  /** Takes no more runs, follow-ups and child runs included, and cancels the others. Resolves when they have ended. */
+  close(): Promise<void>;
 }
 
 export function createRuns(deps: RunsDeps): Runs {
@@ -28,6 +30,7 @@ export function createRuns(deps: RunsDeps): Runs {
   // why: thousands of runs may share them
   const usualLimits = resolveLimits(...deps.limits);
   let started = 0;
+  let isClosed = false;
   const host: RunHost = {
     deps,
     offers: createOffers(deps),
@@ -39,9 +42,18 @@ export function createRuns(deps: RunsDeps): Runs {
     },
   };
 
-  return { start, active: () => [...active.values()], started: () => started };
+  return {
+    start,
+    active: () => [...active.values()],
+    started: () => started,
+    async close() {
+      isClosed = true;
+      await Promise.all([...active.values()].map((run) => run.cancel()));
+    },
+  };
 
   function start(request: RunRequest): StartedRun {
+    if (isClosed) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
     const { spec, options, parent, earlier } = request;
     const id = earlier?.run ?? (options.runId === undefined ? deps.newId.run() : (options.runId as RunId));
     if (id === '') throw new EngineError('config', 'option `runId` must not be empty');

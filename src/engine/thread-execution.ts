@@ -33,6 +33,7 @@ export async function executeInThread(
     return await deps.runPool.execute({
       job,
       tenant: request.options.tenant ?? '',
+      isChild: request.parent !== undefined,
       provider: chosen.provider,
       ref,
       price: prepared.price,
@@ -43,6 +44,7 @@ export async function executeInThread(
       },
       control,
       ports,
+      onWaiting: (goOn) => inbox.listen({ cancel: goOn }),
       onControl(send) {
         tellTools = () => {
           const { tools, toolTokens, mutatingTools } = prepared.offer;

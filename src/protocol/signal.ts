@@ -69,6 +69,23 @@ export function childSignal(parent: AbortSignal | undefined, ms?: number): Child
   };
 }
 
+/** A signal that ends with either of two; to be disposed like a child of both. */
+export function eitherSignal(first: AbortSignal | undefined, second: AbortSignal): ChildSignal {
+  const child = childSignal(first);
+  const follow = (): void => child.abort(second.reason);
+  if (second.aborted) follow();
+  else second.addEventListener('abort', follow, { once: true });
+  return {
+    signal: child.signal,
+    abort: (reason) => child.abort(reason),
+    timedOut: false,
+    [Symbol.dispose]() {
+      child[Symbol.dispose]();
+      second.removeEventListener('abort', follow);
+    },
+  };
+}
+
 /** Settles with `work`, or rejects with the signal's reason as soon as it aborts; the late result is dropped. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {

@@ -27,16 +27,20 @@ export interface ThreadRun {
   readonly job: RunJob;
   /** Whose turn a waiting run takes. */
   readonly tenant: string;
+  /** Part of a run that has a place: waiting for another would be waiting for itself. */
+  readonly isChild: boolean;
   /** The provider on the main thread; another one is made from `ref` in the run's. */
   readonly provider: Provider;
   readonly ref: ProviderRef;
   readonly price: ModelPrice | undefined;
   /** Of this side; what is left of it is the run's limit. */
-  readonly budget: Pick<Budget, 'remaining' | 'onExceeded'>;
+  readonly budget: Pick<Budget, 'remaining' | 'onExceeded' | 'restart'>;
   /** Told what the run uses. */
   onUsage(usage: Usage): void;
   readonly control: RunControl;
   readonly ports: RunPorts;
+  /** Takes what a run that waits for room is to hear when it is told to end, in either way. */
+  onWaiting(goOn: () => void): void;
   /** Takes what sends a cooperative stop and the texts that join; it returns false for a text that comes too late. */
   onControl(send: (message: RunControlMessage) => boolean): void;
 }

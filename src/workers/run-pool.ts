@@ -107,9 +107,9 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     }
   }
 
-  /** Waits for room. A run that is cancelled goes on at once: it has nothing left to do there. */
+  /** Waits for room. A run that is told to end goes on at once: it has nothing left to do there. */
   async function takePlace(run: ThreadRun): Promise<void> {
-    if (taken < capacity || closing !== undefined) {
+    if (run.isChild || taken < capacity || closing !== undefined) {
       taken += 1;
       return;
     }
@@ -120,14 +120,15 @@ export function createRunPool(options: RunPoolOptions): RunPool {
         taken += 1;
         resolve();
       };
-      const listener = {
-        onCancelled(): void {
-          if (waiting.remove(run.tenant, start)) start();
-        },
+      const goOn = (): void => {
+        if (waiting.remove(run.tenant, start)) start();
       };
+      const listener = { onCancelled: goOn };
       waiting.push(run.tenant, start);
       cancellation.listen(listener);
+      run.onWaiting(goOn);
     });
+    run.budget.restart();
   }
 
   function leavePlace(): void {

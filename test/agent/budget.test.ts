@@ -34,6 +34,20 @@ describe('a budget says what is used up, in the words of the contract', () => {
     });
   });
 
+  test('time: a wait before the work does not count, what earlier invocations took does', () => {
+    const clock = createManualClock();
+    const budget = createBudget({ maxDurationMs: 100, elapsedMs: 60 }, { clock });
+    clock.advance(1_000);
+
+    budget.restart();
+
+    expect(budget.usedMs()).toBe(60);
+    clock.advance(39);
+    expect(budget.exceeded()).toBeUndefined();
+    clock.advance(1);
+    expect(budget.exceeded()?.cause).toBe('budget_duration');
+  });
+
   test('cost: amounts with four decimals (contract README, decision 19)', () => {
     const budget = createBudget({ maxCost: 0.05 }, { clock: createManualClock(), price });
 

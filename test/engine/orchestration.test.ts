@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { BusEvent } from '../../src/bus/events.ts';
 import type { Engine } from '../../src/engine.ts';
@@ -387,6 +388,92 @@ describe('map', () => {
     );
 
     expect(outcomes.map((outcome) => outcome.stop.reason)).toEqual(Array.from({ length: 5 }, () => 'cancelled'));
+  });
+
+  test('ends with its signal, also what has one of its own', async () => {
+    await using engine = await createDrillEngine();
+    const [all, one] = [new AbortController(), new AbortController()];
+    const message = toMessage({ delay_ms: 60_000 });
+    let begun = 0;
+    engine.bus.on('agent_started', () => {
+      begun += 1;
+      if (begun === 2) one.abort();
+    });
+    engine.bus.on('agent_finished', () => all.abort());
+
+    const outcomes = await engine.map(
+      soldier,
+      [
+        { message, options: { signal: new AbortController().signal } },
+        { message, options: { signal: one.signal } },
+      ],
+      { signal: all.signal },
+    );
+
+    expect(outcomes.map((outcome) => outcome.stop.reason)).toEqual(['cancelled', 'cancelled']);
+  });
+
+  test('leaves nothing on its signals', async () => {
+    await using engine = await createDrillEngine();
+    const [all, own] = [new AbortController().signal, new AbortController().signal];
+
+    await engine.map(soldier, [{ message: toMessage({}), options: { signal: own } }, toMessage({})], { signal: all });
+
+    expect([all, own].flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
+  });
+
+  test('takes anything that can be walked through, and starts nothing when that fails', async () => {
+    await using engine = await createDrillEngine();
+    function* broken(): Generator<string> {
+      yield toMessage({});
+      throw new Error('no more lines');
+    }
+
+    const outcomes = await engine.map(soldier, new Set([toMessage({ text: 'one' }), toMessage({ text: 'two' })]));
+
+    expect(outcomes.map((outcome) => outcome.final_text)).toEqual(['one', 'two']);
+    await expect(engine.map(soldier, broken())).rejects.toThrow('no more lines');
+    expect(engine.stats().runs.started).toBe(2);
+  });
+
+  test('a progress listener that throws ends it, and the runs with it', async () => {
+    const gate = createGate();
+    await using engine = await createDrillEngine({ tools: [gate.tool] });
+    const waiting = toMessage({ steps: 1, calls: [{ name: 'gate', input: {} }] });
+
+    const failed = engine.map(soldier, [waiting, toMessage({}), toMessage({})], {
+      concurrency: 2,
+      onProgress({ done }) {
+        if (done > 0) throw new Error('the screen is gone');
+      },
+    });
+
+    await expect(failed).rejects.toThrow('the screen is gone');
+    expect(engine.runs()).toEqual([]);
+    expect(engine.stats().runs.started).toBe(2);
+  });
+
+  test('ends when the engine closes', async () => {
+    const engine = await createDrillEngine();
+    const inputs = Array.from({ length: 5 }, () => toMessage({ delay_ms: 60_000 }));
+    const begun = new Promise((resolve) => engine.bus.on('agent_started', resolve));
+
+    const failed = engine.map(soldier, inputs, { concurrency: 2 });
+    const told = expect(failed).rejects.toMatchObject({ code: 'engine_closed' });
+    await begun;
+    await engine.close();
+
+    await told;
+    expect(engine.stats().runs.started).toBe(2);
+  });
+
+  test.each([0, 1.5, Number.NaN])('%s runs side by side are refused', async (concurrency) => {
+    await using engine = await createDrillEngine();
+
+    await expect(engine.map(soldier, ['Go.'], { concurrency })).rejects.toMatchObject({
+      kind: 'config',
+      message: `option \`concurrency\` must be a whole number from 1 on, not ${concurrency}`,
+    });
   });
 
   test('a run that cannot start cancels the others', async () => {

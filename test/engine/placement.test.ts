@@ -292,6 +292,74 @@ describePlacements('every promise of a run', (_open, placed) => {
     expect(envelopes[3]?.event).toEqual({ type: 'run_followed_up', run: first.id, text: '{"text":"second"}' });
   });
 
+  test('a second follow-up goes on after the first, whichever handle is asked', async () => {
+    await using engine = await open();
+    const first = startDrill(engine, { text: 'first', tokens: 30 }, { budget: { maxTokens: 1_000 } });
+    await first.outcome;
+    await first.followUp(toMessage({ text: 'second', tokens: 30 })).outcome;
+
+    const third = first.followUp(toMessage({ text: 'third', tokens: 30 }));
+
+    const { messages } = await third.outcome;
+    expect(messages.filter(({ role }) => role === 'assistant').map((message) => textOf(message))).toEqual([
+      'first',
+      'second',
+      'third',
+    ]);
+    expect(third.used().tokens).toBe(90);
+    const envelopes = await collect(third.events({ from: 1 }));
+    expect(envelopes.map(({ seq }) => seq)).toEqual(envelopes.map((_, index) => index + 1));
+  });
+
+  test.each([
+    { name: 'failed', drill: { calls: [{ name: 'echo', input: {} }], steps: 1, end: 'fail' } as const, options: {} },
+    { name: 'was cancelled', drill: {}, options: { signal: AbortSignal.abort() } },
+  ])('a follow-up goes on after a run that $name', async ({ drill, options }) => {
+    await using engine = await open();
+    const first = startDrill(engine, drill, options);
+    const { stop, messages: before } = await first.outcome;
+    expect(stop.reason).not.toBe('completed');
+
+    const { stop: end, messages } = await first.followUp(toMessage({ text: 'done' })).outcome;
+
+    expect(end).toEqual({ reason: 'completed' });
+    expect(messages.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
+    expect(messages.at(-1)?.content).toMatchObject([{ text: 'done' }]);
+  });
+
+  test('a follow-up goes on after a run that was rejected', async () => {
+    await using engine = await open();
+    let isBroken = true;
+    engine.hooks.augmentPrompt('moody', () => {
+      if (isBroken) throw new Error('not now');
+    });
+    const first = startDrill(engine, { text: 'first' });
+    await expect(first.outcome).rejects.toThrow('not now');
+    isBroken = false;
+
+    const { messages } = await first.followUp('Go on.').outcome;
+
+    expect(messages.map((message) => textOf(message))).toEqual(['{"text":"first"}\nGo on.', 'first']);
+  });
+
+  test('a closed engine takes no follow-up, also while it closes', async () => {
+    const gate = createGate();
+    const engine = await open({ tools: [gate.tool] });
+    const ended = startDrill(engine, {});
+    await ended.outcome;
+    const busy = startDrill(engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+    await gate.started();
+
+    const closing = engine.close();
+
+    expect(() => ended.followUp('Go on.')).toThrow('the engine is closed');
+    expect(() => startDrill(engine, {})).toThrow('the engine is closed');
+    await closing;
+    expect(() => ended.followUp('Go on.')).toThrow('the engine is closed');
+    expect((await busy.outcome).stop).toEqual({ reason: 'cancelled' });
+    expect(engine.stats().runs.started).toBe(2);
+  });
+
   test('what a run used counts towards the budget of its follow-up', async () => {
     await using engine = await open();
     const first = startDrill(engine, { tokens: 60 }, { budget: { maxTokens: 100 } });

@@ -3,8 +3,8 @@ import type { Envelope } from '../../src/bus/envelope.ts';
 import type { Engine } from '../../src/engine.ts';
 import type { EngineOptions } from '../../src/engine/options.ts';
 import type { RunHandle } from '../../src/engine/run-handle.ts';
-import type { AgentStop } from '../../src/protocol/agent.ts';
-import type { Message } from '../../src/protocol/message.ts';
+import type { AgentInput, AgentStop } from '../../src/protocol/agent.ts';
+import { type Message, textOf } from '../../src/protocol/message.ts';
 import { createRecorder } from '../../src/testing/recorder.ts';
 import { createRunPool, type RunPool, type RunPoolOptions } from '../../src/workers/run-pool.ts';
 import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from '../engine/drill.ts';
@@ -253,6 +253,76 @@ test('a run that waits for a thread can be cancelled', async () => {
   expect(await stopOf(waiting)).toEqual({ reason: 'cancelled' });
   expect(await typesOf(waiting)).toEqual(['agent_started', 'agent_finished']);
   gate.open();
+});
+
+test('a run that waits for a thread can be told to end after its step, and has made none', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
+  startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  await gate.started();
+  const waiting = startDrill(opened.engine, {});
+  await new Promise(setImmediate);
+
+  await waiting.cancel({ mode: 'cooperative' });
+
+  expect(await waiting.outcome).toMatchObject({ stop: { reason: 'cancelled' }, steps: 0 });
+  gate.open();
+});
+
+test('a text for a run that waits for a thread joins its first turn', async () => {
+  const gate = createGate();
+  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
+  startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  await gate.started();
+  const waiting = startDrill(opened.engine, {});
+  await new Promise(setImmediate);
+
+  waiting.steer('Mind the queue.');
+  gate.open();
+
+  const { messages } = await waiting.outcome;
+  expect(messages.map((message) => textOf(message))).toEqual(['{}\nMind the queue.', 'done']);
+});
+
+test('the wait for a thread is no part of the time a budget counts', async () => {
+  const gate = createGate();
+  const log = createLogRecorder();
+  const pool = createRunPool({ threads: 1, runsPerThread: 1, logger: log.logger });
+  const restarted: string[] = [];
+  const seen: RunPool = {
+    ...pool,
+    execute: (run) =>
+      pool.execute({
+        ...run,
+        budget: {
+          remaining: () => run.budget.remaining(),
+          onExceeded: (listener) => run.budget.onExceeded(listener),
+          restart: () => restarted.push(run.job.settings.run),
+        },
+      }),
+  };
+  await using opened = await openOn(seen, log, { tools: [gate.tool] });
+  const first = startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  await gate.started();
+  const waiting = startDrill(opened.engine, {});
+  await new Promise(setImmediate);
+  expect(restarted).toEqual([]);
+
+  gate.open();
+  await Promise.all([first.outcome, waiting.outcome]);
+
+  expect(restarted).toEqual([waiting.id]);
+});
+
+test('child runs find room in threads that their parents fill', async () => {
+  const scout: AgentInput = { role: 'scout', system_prompt: 'Look.', tools: 'none' };
+  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { agents: [scout] });
+  const calls = [{ name: 'scout', input: { task: toMessage({ text: 'all quiet' }) } }];
+  const lead: AgentInput = { ...soldier, role: 'lead', tools: 'none', delegates: ['scout'] };
+
+  const { messages } = await opened.engine.run(lead, toMessage({ steps: 1, calls })).outcome;
+
+  expect(messages[2]?.content).toMatchObject([{ content: 'all quiet', is_error: false }]);
 });
 
 test('closing the engine ends the runs in threads and the threads', async () => {
