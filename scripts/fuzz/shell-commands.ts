@@ -77,6 +77,8 @@ const word = rarely(
     '${X:-y}',
     '${X#a}',
     '$((1+2))',
+    '$((X))',
+    '"$((Y + 1))"',
     '$?',
     "'$(sudo id)'",
     '"\\$(sudo)"',
@@ -149,7 +151,19 @@ const redirect = rarely(
   ],
 );
 const assignment = rarely(
-  ['X=1', 'X="a b"', 'Y=$X', 'X=', "X='$(sudo id)'", 'X=~/x', 'X=*', 'X=a\\ b'],
+  [
+    'X=1',
+    'Y=$((X+1))',
+    'X=$(wc -l)',
+    "X='b[$(sudo id)]'",
+    'X="a b"',
+    'Y=$X',
+    'X=',
+    "X='$(sudo id)'",
+    'X=~/x',
+    'X=*',
+    'X=a\\ b',
+  ],
   ['PATH=x', 'X=$(sudo id)', 'X+=1', 'a[0]=1', 'IFS=x', '"X=1"', 'X=(a b)', 'ENV=x'],
 );
 const separator = fc.constantFrom(

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { join, posix } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
 import fc from 'fast-check';
@@ -46,21 +47,39 @@ async function runAll(
 ): Promise<{ allowed: number; started: number; violations: readonly string[] }> {
   const place = await createPlace();
   const violations: string[] = [];
-  let allowed = 0;
-  let started = 0;
+  const runs: Run[] = [];
   try {
     for (const command of commands) {
       const verdict = checkCommand(command, { root: place.workspace, network: false });
       if (!verdict.allow) continue;
-      allowed += 1;
-      const result = await runOne(shell, command, new Set(verdict.programs), place);
-      started += result.started;
-      violations.push(...result.problems.map((problem) => `${shell}: ${JSON.stringify(command)}: ${problem}`));
+      const run: Run = {
+        command,
+        programs: new Set(verdict.programs),
+        log: join(place.logs, `${runs.length}`),
+        calls: 0,
+      };
+      runs.push(run);
+      violations.push(...describe(shell, run, await runOne(shell, run, place)));
     }
+    // What left its process group and closed all it inherited may have gone on after its command was judged.
+    for (const run of runs) violations.push(...describe(shell, run, await judgeCalls(run, place)));
   } finally {
     await rm(place.base, { recursive: true, force: true });
   }
-  return { allowed, started, violations };
+  return { allowed: runs.length, started: runs.reduce((sum, run) => sum + run.calls, 0), violations };
+}
+
+/** One allowed command. What it starts writes into a log of its own, so that nothing is charged to another one. */
+interface Run {
+  readonly command: string;
+  readonly programs: ReadonlySet<string>;
+  readonly log: string;
+  /** How many calls in the log have been judged. */
+  calls: number;
+}
+
+function describe(shell: string, { command }: Run, problems: readonly string[]): readonly string[] {
+  return problems.map((problem) => `${shell}: ${JSON.stringify(command)}: ${problem}`);
 }
 
 interface Place {
@@ -68,7 +87,7 @@ interface Place {
   readonly workspace: string;
   readonly programs: string;
   readonly home: string;
-  readonly log: string;
+  readonly logs: string;
 }
 
 /** The workspace lies a few folders deep, so that what climbs out of it still ends in a folder that is looked at. */
@@ -79,10 +98,11 @@ async function createPlace(): Promise<Place> {
     workspace: join(base, 'up', 'workspace'),
     programs: join(base, 'bin'),
     home: join(base, 'home'),
-    log: join(base, 'log'),
+    logs: join(base, 'logs'),
   };
   await mkdir(place.programs, { recursive: true });
   await mkdir(place.home);
+  await mkdir(place.logs);
   await writeFile(join(place.programs, '.stub'), `#!/bin/sh\n${logLine}`);
   await chmod(join(place.programs, '.stub'), 0o755);
   for (const name of stubNames) await symlink('.stub', join(place.programs, name));
@@ -105,28 +125,29 @@ async function resetWorkspace({ workspace }: Place): Promise<void> {
   await writeFile(join(workspace, 'in'), 'a\n');
 }
 
-async function runOne(
-  shell: string,
-  command: string,
-  programs: ReadonlySet<string>,
-  place: Place,
-): Promise<{ problems: readonly string[]; started: number }> {
-  const problems: string[] = [];
-  await writeFile(place.log, '');
-  const hasEnded =
-    (await execute(shell, command, place)) || loops.test(command) || (await execute(shell, command, place));
-  if (!hasEnded) problems.push('did not end');
-  const calls = (await readFile(place.log, 'utf8')).split('\x01\0').filter((line) => line !== '');
-  for (const call of calls) {
-    const [name = '', directory = '', ...args] = call.split('\0').slice(0, -1);
-    if (!programs.has(name.toLowerCase()))
-      problems.push(`started \`${name}\`, which is not in ${JSON.stringify([...programs])}`);
-    if (name === 'rm' || name === 'rmdir') problems.push(...strayDeletions(args, directory, place));
-  }
-  problems.push(...(await strayFiles(place)));
+async function runOne(shell: string, run: Run, place: Place): Promise<readonly string[]> {
+  const { command } = run;
+  await writeFile(run.log, '');
+  const hasEnded = (await execute(shell, run, place)) || loops.test(command) || (await execute(shell, run, place));
+  const problems = hasEnded ? [] : ['did not end'];
+  problems.push(...(await judgeCalls(run, place)), ...(await strayFiles(place)));
   const names = await readdir(place.workspace);
   if (names.length > 3) await resetWorkspace(place);
-  return { problems, started: calls.length };
+  return problems;
+}
+
+/** What is wrong with the calls in the log that were not judged before. */
+async function judgeCalls(run: Run, place: Place): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const calls = (await readFile(run.log, 'utf8')).split('\x01\0').filter((line) => line !== '');
+  for (const call of calls.slice(run.calls)) {
+    const [name = '', directory = '', ...args] = call.split('\0').slice(0, -1);
+    if (!run.programs.has(name.toLowerCase()))
+      problems.push(`started \`${name}\`, which is not in ${JSON.stringify([...run.programs])}`);
+    if (name === 'rm' || name === 'rmdir') problems.push(...strayDeletions(args, directory, place));
+  }
+  run.calls = calls.length;
+  return problems;
 }
 
 function strayDeletions(args: readonly string[], directory: string, { workspace }: Place): readonly string[] {
@@ -139,7 +160,7 @@ function strayDeletions(args: readonly string[], directory: string, { workspace 
 
 async function strayFiles({ base, workspace, home }: Place): Promise<readonly string[]> {
   const expected: readonly (readonly [string, readonly string[]])[] = [
-    [base, ['bin', 'home', 'log', 'up']],
+    [base, ['bin', 'home', 'logs', 'up']],
     [join(base, 'up'), ['workspace']],
     [home, []],
     [join(workspace, '.git'), []],
@@ -154,25 +175,37 @@ async function strayFiles({ base, workspace, home }: Place): Promise<readonly st
   return problems;
 }
 
-/** Runs one command; false when it had to be killed. Waits for background jobs, too: they hold an inherited pipe open. */
-async function execute(shell: string, command: string, place: Place): Promise<boolean> {
-  const child = spawn(shell, ['-c', command], {
+/** Runs one command; false when it had to be killed. Ends with all of its process group and what holds its pipe open. */
+async function execute(shell: string, run: Run, place: Place): Promise<boolean> {
+  const child = spawn(shell, ['-c', run.command], {
     argv0: 'sh',
     cwd: place.workspace,
     detached: true,
-    env: { PATH: place.programs, HOME: place.home, FUZZ_LOG: place.log, FUZZ_SHELL: shell, LC_ALL: 'C' },
+    env: { PATH: place.programs, HOME: place.home, FUZZ_LOG: run.log, FUZZ_SHELL: shell, LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });
+  const { pid } = child;
   let isKilled = false;
   const timer = setTimeout(
     () => {
       isKilled = true;
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      if (pid !== undefined) signalGroup(pid, 'SIGKILL');
     },
-    loops.test(command) ? loopLimitMs : limitMs,
+    loops.test(run.command) ? loopLimitMs : limitMs,
   );
   child.stdio[3]?.on('data', () => undefined);
   await new Promise((resolve) => child.once('close', resolve));
+  // A background job that closed the pipe is still in the group.
+  while (pid !== undefined && signalGroup(pid, 0)) await sleep(2);
   clearTimeout(timer);
   return !isKilled;
+}
+
+/** False when nobody is left in the group. */
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal);
+  } catch {
+    return false;
+  }
 }

@@ -28,9 +28,16 @@ function startOfExpression(args: readonly Arg[]): number {
   return rest < 0 ? args.length : index + rest;
 }
 
+/** More start paths than this are not followed. */
+const maxRoots = 1_024;
+
 function placeOf(starts: readonly Arg[], expression: readonly Arg[], scene: Scene): Place | undefined {
   const paths = starts.length === 0 ? [literalArg('.')] : starts;
-  if (paths.some((path) => path.isUnknown || path.isWildcard) || expression.some((arg) => arg.text === '-files0-from'))
+  if (
+    paths.length * scene.directories.length > maxRoots ||
+    paths.some((path) => path.isUnknown || path.isWildcard) ||
+    expression.some((arg) => arg.text === '-files0-from')
+  )
     return undefined;
   const roots = paths.flatMap(
     (path) => path.place?.roots ?? scene.directories.map((from) => resolveIn(scene.policy, from, path.text)),

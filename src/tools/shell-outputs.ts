@@ -1,4 +1,4 @@
-import { isDevice, isExact, namesBelow, refuseTarget, resolveIn } from './shell-paths.ts';
+import { isDevice, isExact, namesBelow, refuseManyPaths, refuseTarget, resolveIn } from './shell-paths.ts';
 import { refuseProtected } from './path-rules.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
 
@@ -32,6 +32,8 @@ function outputsOf(program: string, args: readonly Arg[]): readonly Arg[] {
 /** Only what is seen to lead outside is refused: of a program that is not known, the value may be anything. */
 export function refuseOutput(value: Arg, { program, scene }: Call): Denial | undefined {
   if (isDevice(value.text) || value.text === '-') return undefined;
+  const tooMany = refuseManyPaths(scene, 'writes');
+  if (tooMany !== undefined) return tooMany;
   const looksLikePath = /^(?:\/|~|\.\.?(?:\/|$))|\/\.\.(?:\/|$)/.test(value.text);
   const isProtected = scene.directories.some((from) => {
     const names = namesBelow(scene.policy.root, resolveIn(scene.policy, from, value.text));

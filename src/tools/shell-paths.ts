@@ -15,6 +15,9 @@ const devices = new Set(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'])
 /** Characters whose presence makes a path inexact (agent-runtime section 16, rule 6). */
 const inexact = /[$`*?[{~]/;
 
+/** No system opens a longer one. */
+const maxPathLength = 4_096;
+
 /** Targets that are no files and may be written anywhere. */
 export function isDevice(path: string): boolean {
   return devices.has(path) || /^\/dev\/fd\/\d+$/.test(path);
@@ -74,13 +77,28 @@ export function refuseTarget(arg: Arg, scene: Scene, rules: TargetRules): Denial
   if (does === 'delete' && /^(?:\.\/*)+$/.test(arg.text)) {
     return deny(rules.rule, `\`${by}\` is not allowed on the working directory \`${arg.text}\`; name what is to go.`);
   }
-  return firstDenial(scene.directories, (directory) => refuseResolved(arg, directory, scene, rules));
+  return (
+    refuseManyPaths(scene, rules.rule) ??
+    firstDenial(scene.directories, (directory) => refuseResolved(arg, directory, scene, rules))
+  );
+}
+
+/** So many paths in so many directories would take seconds, in which nothing else runs. */
+const maxPaths = 40_000;
+
+/** Counts a path that is looked at from every directory the command may run in. */
+export function refuseManyPaths({ ledger, directories }: Scene, rule: ShellRule): Denial | undefined {
+  ledger.paths += directories.length;
+  if (ledger.paths <= maxPaths) return undefined;
+  return deny(rule, 'The command names too many paths to check at once; name folders, or split it.');
 }
 
 function refuseResolved(arg: Arg, directory: string, scene: Scene, rules: TargetRules): Denial | undefined {
   const { root } = scene.policy;
   const path = resolveIn(scene.policy, directory, arg.text);
   const names = namesBelow(root, path);
+  if (path.length > maxPathLength)
+    return deny(rules.rule, `A path for \`${rules.by}\` is too long; use a shorter one.`);
   if (names === undefined) {
     if (rules.does === 'read' && scene.policy.readable.some((folder) => namesBelow(folder, path) !== undefined)) {
       return undefined;

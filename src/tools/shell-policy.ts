@@ -127,6 +127,8 @@ function createLedger(): Ledger {
     values: new Map(),
     deferred: [],
     commands: 0,
+    rounds: 0,
+    paths: 0,
     hasMoves: false,
     report: (denial, command) => {
       const isKnown = findings.some((finding) => finding.denial === denial);

@@ -1,5 +1,5 @@
 import { forEachChild, type Assignment, type Command, type ParsedScript, type SyntaxNode, type Word } from 'unbash';
-import { parseShell } from './shell-syntax.ts';
+import { parseShell, shellLimits } from './shell-syntax.ts';
 import type { Ledger } from './shell-types.ts';
 import { addSource } from './shell-values.ts';
 
@@ -11,7 +11,15 @@ export function survey(script: ParsedScript, ledger: Ledger): void {
   visit(script, ledger, 0);
 }
 
-const readers = new Set(['read', 'getopts', 'mapfile', 'readarray', 'wait', 'sysread', 'vared']);
+/** Builtins that give values to the variables they name, and those they set without being told. */
+const readers: ReadonlyMap<string, readonly string[]> = new Map([
+  ['read', ['REPLY']],
+  ['getopts', ['OPTARG', 'OPTIND']],
+  ['mapfile', ['MAPFILE']],
+  ['readarray', ['MAPFILE']],
+  ['wait', []],
+  ['printf', []],
+]);
 const movers = new Set(['mv', 'ln', 'link', 'rename', 'git-mv']);
 
 function visit(node: SyntaxNode, ledger: Ledger, depth: number): void {
@@ -23,12 +31,13 @@ function visit(node: SyntaxNode, ledger: Ledger, depth: number): void {
     else for (const word of node.wordlist) addSource(ledger, value, { word });
   } else if (node.type === 'ParameterExpansion') {
     const { operation } = node;
-    if (operation?.type === 'Default' && operation.operator.endsWith('=')) addSource(ledger, node.parameter, 'open');
+    if (operation?.type === 'Default' && operation.operator.endsWith('='))
+      addSource(ledger, node.parameter, { word: operation.operand });
   } else if (node.type === 'ArithmeticExpansion') {
     for (const name of node.text.match(
       /[A-Za-z_]\w*(?=\s*(?:[-+*/%&|^]|<<|>>)?=[^=]|\+\+|--)|(?<=\+\+|--)[A-Za-z_]\w*/g,
     ) ?? []) {
-      addSource(ledger, name, 'open');
+      addSource(ledger, name, 'number');
     }
   }
   forEachChild(node, (child) => visit(child, ledger, depth));
@@ -45,17 +54,24 @@ function noteCommand(node: Command, ledger: Ledger, depth: number): void {
   );
   const values = words.map((word) => word.value);
   if (values.some((value) => movers.has(value.slice(value.lastIndexOf('/') + 1)))) ledger.hasMoves = true;
-  const isReader = values.slice(0, 3).some((value) => readers.has(value));
+  const reader = values.slice(0, 3).find((value) => readers.has(value));
+  const isReader = reader !== undefined && reader !== 'printf';
+  for (const name of readers.get(reader ?? '') ?? []) addSource(ledger, name, 'open');
   values.forEach((value, index) => {
     const assigned = /^([A-Za-z_]\w*)=/.exec(value)?.[1];
     if (assigned !== undefined && index > 0) addSource(ledger, assigned, 'open');
     const isName = /^[A-Za-z_]\w*$/.test(value);
     if (isName && index > 0 && (isReader || values[index - 1] === '-v')) addSource(ledger, value, 'open');
+    // `printf -vNAME`, `read -aNAME`, `wait -npNAME`
+    const isCluster = reader !== undefined && /^-[A-Za-z]\w+$/.test(value);
+    for (let from = 2; isCluster && from < value.length; from += 1) addSource(ledger, value.slice(from), 'open');
   });
   // `eval` and `trap` set variables of the shell that runs this line.
-  if (!values.slice(0, 3).some((value) => value === 'eval' || value === 'trap') || depth > 4) return;
-  for (const text of [values.slice(1).join(' '), ...values.slice(1)]) {
-    const parsed = /=|read|for|printf|getopts/.test(text) ? parseShell(text) : undefined;
+  const at = values.slice(0, 3).findIndex((value) => value === 'eval' || value === 'trap');
+  if (at < 0 || depth > shellLimits.levels) return;
+  const rest = values.slice(at + 1);
+  for (const text of values[at] === 'eval' ? [rest.join(' ')] : rest.slice(0, 2)) {
+    const parsed = /=|read|for|printf|getopts|mapfile|wait/.test(text) ? parseShell(text) : undefined;
     if (parsed !== undefined && 'script' in parsed) visit(parsed.script, ledger, depth + 1);
   }
 }

@@ -16,9 +16,27 @@ export const shellLimits = { commands: 64, levels: 16, bytes: 65_536 } as const;
 export function parseShell(text: string): { readonly script: ParsedScript } | { readonly denial: Denial } {
   const unreadable = refuseText(text);
   if (unreadable !== undefined) return { denial: unreadable };
-  const script = parse(text);
-  const denial = refuseTree(script, 0) ?? refuseUnparsed(script, text);
+  const script = readTree(text);
+  if (script === undefined) return { denial: tooTangled() };
+  const denial = refuseTree(script, 0, 0) ?? refuseUnparsed(script, text);
   return denial === undefined ? { script } : { denial };
+}
+
+/** Nothing when the text is so deeply nested that the parser runs out of stack. */
+function readTree(text: string): ParsedScript | undefined {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** Nodes on the way from the line down to a word; more than any readable line has, and few enough to walk by recursion. */
+const maxNodeDepth = 400;
+
+function tooTangled(): Denial {
+  return syntax('The command nests too deeply to be read; split it, or put it into a script file and run that.');
 }
 
 function refuseUnparsed(script: ParsedScript, text: string): Denial | undefined {
@@ -48,7 +66,8 @@ function syntax(sentence: string): Denial {
   return deny('syntax', sentence);
 }
 
-function refuseTree(node: SyntaxNode, depth: number): Denial | undefined {
+function refuseTree(node: SyntaxNode, depth: number, nodes: number): Denial | undefined {
+  if (nodes > maxNodeDepth) return tooTangled();
   const level = depth + (node.type === 'Script' || node.type === 'CompoundList' ? 1 : 0);
   if (level > shellLimits.levels + 1) {
     return syntax(`The command nests deeper than ${shellLimits.levels} levels; split it into several commands.`);
@@ -57,7 +76,7 @@ function refuseTree(node: SyntaxNode, depth: number): Denial | undefined {
   if (own !== undefined) return own;
   let found: Denial | undefined;
   forEachChild(node, (child) => {
-    found ??= refuseTree(child, level);
+    found ??= refuseTree(child, level, nodes + 1);
   });
   return found;
 }

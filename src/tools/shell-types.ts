@@ -120,14 +120,17 @@ export interface Ledger {
   /** Checks that need the finished ledger, such as the text of a `trap`. */
   readonly deferred: (() => Denial | undefined)[];
   commands: number;
+  /** How often the body of a loop was walked, and paths were looked at, one for each directory they may start from. */
+  rounds: number;
+  paths: number;
   /** The line moves or links directories, so that `..` may lead elsewhere than the text says. */
   hasMoves: boolean;
   /** Notes what became of a command; nothing is noted for a refusal that is missing. */
   report(denial: Denial | undefined, command: string): void;
 }
 
-/** Where a variable may get its value from: a word of the line, or something only known when it runs. */
-export type VariableSource = 'open' | { readonly word: Word };
+/** Where a variable may get its value from: a word of the line, or something only known when it runs, at best a number. */
+export type VariableSource = 'open' | 'number' | { readonly word: Word };
 
 export interface KnownValue {
   readonly text: string;
@@ -165,9 +168,13 @@ export function elsewhere(scene: Scene): Scene {
 }
 
 /** The first refusal of several checks; later ones are not made. */
-export function firstDenial<T>(items: Iterable<T>, check: (item: T) => Denial | undefined): Denial | undefined {
+export function firstDenial<T>(
+  items: Iterable<T>,
+  check: (item: T, index: number) => Denial | undefined,
+): Denial | undefined {
+  let index = -1;
   for (const item of items) {
-    const denial = check(item);
+    const denial = check(item, (index += 1));
     if (denial !== undefined) return denial;
   }
   return undefined;

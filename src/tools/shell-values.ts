@@ -5,6 +5,9 @@ import type { KnownValue, Ledger, VariableSource } from './shell-types.ts';
 const maxValueLength = 4_096;
 const maxValues = 64;
 
+/** Variables in which shells keep the text of the line, or the arguments they were given. */
+const ownText = new Set(['BASH_COMMAND', 'BASH_EXECUTION_STRING', 'ZSH_EXECUTION_STRING', 'argv']);
+
 /**
  * The values a variable may have in this line: all texts the line gives it, wherever it does; `environment` when only the
  * world outside sets it (whoever wrote the line has no say in it), `open` when its value comes from running something.
@@ -15,7 +18,7 @@ export function lookUp(
   evaluate: (word: Word, ledger: Ledger) => readonly KnownValue[] | undefined,
 ): readonly KnownValue[] | 'environment' | 'open' {
   if (/^[?#$!]$/.test(name)) return 'environment';
-  if (!/^(?:[A-Za-z]\w*|_\w+)$/.test(name)) return 'open';
+  if (!/^(?:[A-Za-z]\w*|_\w+)$/.test(name) || ownText.has(name)) return 'open';
   const sources = ledger.variables.get(name);
   if (sources === undefined) return 'environment';
   const cached = ledger.values.get(name);

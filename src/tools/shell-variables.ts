@@ -42,6 +42,9 @@ const harmlessGit = new Set([
 /** Make reads options out of these, among them ones that run commands. */
 const makeFlags = new Set(['MAKEFLAGS', 'GNUMAKEFLAGS', 'MFLAGS']);
 
+/** Bash evaluates what these are set to as an expression, in which `a[$(command)]` runs the command. */
+const numeric = new Set(['RANDOM', 'SRANDOM', 'SECONDS', 'OPTIND', 'HISTCMD', 'LINENO']);
+
 export function isForbiddenVariable(name: string): boolean {
   if (forbidden.has(name) || changesReading(name)) return true;
   const upper = name.toUpperCase();
@@ -60,6 +63,12 @@ export function refuseAssignment(name: string, value: string | undefined, by: st
   }
   if (name === 'GOFLAGS' && !/^[-\w=., ]*$/.test((value ?? '$').replace('toolexec', '$'))) {
     return deny('variables', '`GOFLAGS` can make `go` run other programs; give the options to `go` itself.');
+  }
+  if (numeric.has(name) && !/^\d+$/.test(value ?? '$')) {
+    return deny(
+      'variables',
+      `\`${name}\` is computed by the shell, which may run what it is set to; use a variable of another name.`,
+    );
   }
   if (!isReadableCoding(name, value ?? '$')) {
     return deny(
@@ -160,10 +169,18 @@ export function refusePrintf({ args }: Call): Denial | undefined {
     : refuseAssignment(name.text, undefined, 'printf -v');
 }
 
-/** `test -v` evaluates what stands in brackets. */
+/** `test -v` evaluates what stands in brackets, and in some shells a comparison of numbers does. */
 export function refuseTest({ program, args }: Call): Denial | undefined {
-  const index = args.findIndex((arg) => arg.text === '-v' || arg.text === '-R');
-  const name = args[index + 1];
-  if (index < 0 || name === undefined || /^[\w.-]*$/.test(name.text)) return undefined;
-  return deny('variables', `\`${program} -v\` may run what \`${name.text}\` holds; test a plain variable name.`);
+  return firstDenial(args, (arg, index) => {
+    const next = args[index + 1];
+    if (/^-[vR]$/.test(arg.text) && next !== undefined && !/^[\w.-]*$/.test(next.text))
+      return deny('variables', `\`${program} -v\` may run what \`${next.text}\` holds; test a plain variable name.`);
+    if (!/^-(?:eq|ne|lt|le|gt|ge)$/.test(arg.text)) return undefined;
+    const value = [args[index - 1], next].find(
+      (each) => each !== undefined && /\[.*[$`]/s.test(each.text) && !each.isUnknown,
+    );
+    return value === undefined
+      ? undefined
+      : deny('variables', `\`${program} ${arg.text}\` may run what \`${value.text}\` holds; compare plain numbers.`);
+  });
 }

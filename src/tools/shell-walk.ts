@@ -10,6 +10,7 @@ import {
   type Statement,
   type SyntaxNode,
 } from 'unbash';
+import { refuseArithmetic } from './shell-arithmetic.ts';
 import { inputOf, refuseRedirect } from './shell-redirects.ts';
 import { literalArg, unknownArg, type Arg, type Scene, type ShellInput } from './shell-types.ts';
 import { refuseAssignment } from './shell-variables.ts';
@@ -38,9 +39,19 @@ function union(...lists: readonly (readonly string[])[]): readonly string[] {
 
 /** The scene in other directories; after an `exit` there are none, what follows is judged as if it ran anywhere. */
 function at(scene: Scene, directories: readonly string[]): Scene {
-  for (const directory of directories) scene.ledger.directories.add(directory);
-  return { ...scene, directories: directories.length === 0 ? [...scene.ledger.directories] : directories };
+  const followed = directories.slice(0, maxDirectories);
+  if (followed.length < directories.length) scene.ledger.report(manyDirectories, 'cd');
+  for (const directory of followed) scene.ledger.directories.add(directory);
+  return { ...scene, directories: followed.length === 0 ? [...scene.ledger.directories] : followed };
 }
+
+/** A `cd` may fail, so that each one after another doubles the places where the line may be. */
+const maxDirectories = 16;
+
+const manyDirectories = {
+  rule: 'directories',
+  sentence: 'The command may be in too many directories to follow; join each `cd` with what follows by `&&`.',
+} as const;
 
 function walkStatement(node: Statement, scene: Scene): Flow {
   const flow = walkNode(node.command, scene);
@@ -107,13 +118,19 @@ function walkLoop(scene: Scene, body: (inner: Scene) => Flow, variable?: string)
   if (variable !== undefined) scene.ledger.report(refuseAssignment(variable, undefined, 'for'), `for ${variable}`);
   let directories = scene.directories;
   for (let round = 0; round < 8; round += 1) {
+    scene.ledger.rounds += 1;
     const next = union(directories, ends(body(at(inner, directories))));
     if (next.length === directories.length) break;
     directories = next;
-    if (round === 7) scene.ledger.report(endlessMove, 'loop');
+    // why: in all, because every round of a loop walks the loops inside of it again
+    if (round < 7 && scene.ledger.rounds <= maxRounds) continue;
+    scene.ledger.report(endlessMove, 'loop');
+    break;
   }
   return { success: directories, failure: directories };
 }
+
+const maxRounds = 128;
 
 const endlessMove = {
   rule: 'directories',
@@ -222,6 +239,7 @@ function visitExpansions(node: SyntaxNode, scene: Scene): void {
   ) {
     scene.ledger.report(refuseAssignment(node.parameter, node.operation.operand.value, node.text), node.text);
   }
+  if (node.type === 'ArithmeticExpansion') scene.ledger.report(refuseArithmetic(node, scene.ledger), node.text);
   forEachChild(node, (child) => visitExpansions(child, scene));
 }
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { isInsideRoot, refuseTarget, resolveIn, type TargetRules } from './shell-paths.ts';
+import { isInsideRoot, refuseManyPaths, refuseTarget, resolveIn, type TargetRules } from './shell-paths.ts';
 import { refuseMode } from './shell-processes.ts';
 import { mayMean, parseOptions, type OptionGrammar, type ParsedOptions } from './shell-options.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
@@ -149,8 +149,7 @@ function refuseWriter(call: Call, writer: Writer): Denial | undefined {
   const { written, sources } = targetsOf(parsed, writer, folder);
   const denial = firstDenial(written, (target) => refuseTarget(target, scene, rules));
   if (denial !== undefined) return denial;
-  noteCopies(sources, folder ?? written.at(-1), scene);
-  return undefined;
+  return noteCopies(sources, folder ?? written.at(-1), scene);
 }
 
 function hasAny(parsed: ParsedOptions, names: readonly string[] | undefined): boolean {
@@ -191,15 +190,16 @@ function targetsOf(
 }
 
 /** A copy into a folder has the name of its source: it counts as written, too. */
-function noteCopies(sources: readonly Arg[], destination: Arg | undefined, scene: Scene): void {
-  if (destination === undefined) return;
-  for (const source of sources) {
+function noteCopies(sources: readonly Arg[], destination: Arg | undefined, scene: Scene): Denial | undefined {
+  if (destination === undefined) return undefined;
+  return firstDenial(sources, (source) => {
     for (const directory of scene.directories) {
       scene.ledger.written.add(
         resolveIn(scene.policy, resolveIn(scene.policy, directory, destination.text), posix.basename(source.text)),
       );
     }
-  }
+    return refuseManyPaths(scene, 'writes');
+  });
 }
 
 /** `ln`: where the link lies and, so that it leads nowhere else, what it stands for. */
