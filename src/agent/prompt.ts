@@ -1,9 +1,21 @@
 import { readFileSync } from 'node:fs';
 import type { TaskInfo } from '../protocol/agent.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
+import type { AgentPorts, RunSettings } from './ports.ts';
 
 /** Values by placeholder name; only own keys count. */
 export type PromptVariables = { readonly [name: string]: string };
+
+/**
+ * The system prompt of a session: the template filled in, then what `augment_prompt` hooks add.
+ * @throws EngineError `plugin` when such a hook fails
+ */
+export async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<string> {
+  const { spec, task, workspaceRoot, vars } = settings;
+  const variables = toPromptVariables({ task, workspaceRoot, now: ports.clock.now() }, vars);
+  const additions = await ports.augmentPrompt(spec.role, task ?? { title: '', description: '' });
+  return appendAugmentations(renderSystemPrompt(spec.system_prompt, variables), additions);
+}
 
 /** The system prompt of a template before hooks add to it: doc comment removed, variables filled in, trimmed. */
 export function renderSystemPrompt(template: string, variables: PromptVariables): string {

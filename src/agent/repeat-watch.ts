@@ -11,8 +11,17 @@ export class RepeatWatch {
   #content = '';
   #count = 0;
 
-  /** The name of the tool, once, when the limit is reached. */
-  add(call: ToolUseBlock, { content }: ToolAnswer): string | undefined {
+  /** Takes the calls of a step. @returns the tools whose calls just reached the limit */
+  add(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): readonly string[] {
+    let tools = noTools;
+    for (const [index, call] of calls.entries()) {
+      const answer = answers[index];
+      if (answer !== undefined && this.#isRepeated(call, answer)) tools = [...tools, call.name];
+    }
+    return tools;
+  }
+
+  #isRepeated(call: ToolUseBlock, { content }: ToolAnswer): boolean {
     const before = this.#call;
     if (before?.name === call.name && this.#content === content) {
       // why: the input is only written out when name and result already agree, which is rare
@@ -25,6 +34,8 @@ export class RepeatWatch {
     }
     this.#call = call;
     this.#content = content;
-    return this.#count === repeatLimit ? call.name : undefined;
+    return this.#count === repeatLimit;
   }
 }
+
+const noTools: readonly string[] = [];

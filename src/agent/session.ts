@@ -1,23 +1,8 @@
-import {
-  type AgentOutcome,
-  type AgentStop,
-  type CancelCause,
-  effectiveMaxTokens,
-  type Handoff,
-  thinkingBudgets,
-} from '../protocol/agent.ts';
-import { type Cancellation, type CancelListener, signalSource, withLazySignal } from '../protocol/cancellation.ts';
+import type { AgentOutcome, AgentStop, CancelCause, Handoff } from '../protocol/agent.ts';
+import type { CancelListener } from '../protocol/cancellation.ts';
 import type { Clock } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
-import {
-  addUsage,
-  type Message,
-  noUsage,
-  textOf,
-  type ToolResultBlock,
-  type ToolUseBlock,
-  type Usage,
-} from '../protocol/message.ts';
+import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, StreamDelta } from '../protocol/model.ts';
 import type { BatchOptions } from './batches.ts';
 import { finalText, toCounts } from './outcome.ts';
@@ -25,8 +10,9 @@ import { applyCompaction, type CompactionPolicy, planCompaction } from './compac
 import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
 import { textTokens } from './estimate.ts';
 import type { AgentPorts, OfferedTools, RunControl, RunSettings, ToolAnswer } from './ports.ts';
-import { appendAugmentations, renderSystemPrompt, toPromptVariables } from './prompt.ts';
+import { renderSystem } from './prompt.ts';
 import { repeatLimit, RepeatWatch } from './repeat-watch.ts';
+import { toRequest } from './request.ts';
 import { type Retried, retry } from './retry.ts';
 import { readSummary } from './summary.ts';
 import { toAssistantMessage, Transcript } from './transcript.ts';
@@ -64,8 +50,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   readonly #ports: AgentPorts;
   #fixedTokens: number;
   #offered: OfferedTools;
-  /** The request of the step without its signal; before the first one without messages. */
-  readonly #request: UnsignalledRequest;
+  readonly #system: string;
   #usage = noUsage;
   #auxUsage: Usage | undefined;
   #deltas: DeltaCoalescer | undefined;
@@ -85,22 +70,9 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     this.#control = control;
     this.#ports = ports;
     this.#offered = settings;
+    this.#system = system;
     control.cancellation.listen(this);
     this.#fixedTokens = textTokens(system) + settings.toolTokens;
-    const { spec } = settings;
-    const budgetTokens = thinkingBudgets[spec.thinking];
-    this.#request = {
-      model: settings.model,
-      system,
-      tools: settings.tools,
-      max_tokens: effectiveMaxTokens(spec.max_tokens, spec.thinking),
-      ...(budgetTokens === undefined ? {} : { thinking_budget: budgetTokens }),
-      ...(settings.responseSchema === undefined ? {} : { response_schema: settings.responseSchema }),
-      cache_turns: true,
-      [signalSource]: control.cancellation,
-      // why: a copy that adds a key costs V8 far more than one that replaces it
-      messages: [],
-    };
   }
 
   get signal(): AbortSignal {
@@ -167,7 +139,6 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     if (now === undefined || now.tools === this.#offered.tools) return;
     this.#fixedTokens += now.toolTokens - this.#offered.toolTokens;
     this.#offered = now;
-    this.#request.tools = now.tools;
   }
 
   /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
@@ -198,7 +169,6 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
 
   /** The model call of a step, with the runner's retries. */
   complete(): Promise<CompletionResponse> {
-    this.#request.messages = this.transcript.snapshot();
     return this.attempt((thrown) => retry(this, thrown));
   }
 
@@ -217,11 +187,9 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
         if (cancellation.isCancelled) reject(thrown as Error);
         else resolve(onFailure(thrown));
       };
-      // why: a copy, since the one kept here goes on to the next step
-      const request = withLazySignal({ ...this.#request });
       try {
         this.#ports
-          .complete(request, (delta) => this.#showDelta(delta))
+          .complete(this.#toRequest(), (delta) => this.#showDelta(delta))
           .then((response) => {
             this.#deltas?.flush();
             resolve(response);
@@ -258,7 +226,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
 
   /** So do those of its calls. */
   acceptAnswers(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
-    this.transcript.push({ role: 'user', content: calls.map((call, index) => toResult(call.id, answers[index])) });
+    this.transcript.pushAnswers(calls, answers);
     this.#watchRepeats(calls, answers);
     this.handoff = answers.find((answer) => answer.handoff !== undefined)?.handoff;
   }
@@ -289,6 +257,15 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     return outcome;
   }
 
+  #toRequest(): CompletionRequest {
+    return toRequest(this.settings, {
+      system: this.#system,
+      offered: this.#offered,
+      messages: this.transcript.snapshot(),
+      cancellation: this.#control.cancellation,
+    });
+  }
+
   #publishText(text: string): void {
     const { run, spec } = this.settings;
     if (text.trim() !== '') this.#ports.publish({ type: 'agent_text', run, role: spec.role, text });
@@ -297,10 +274,7 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   #watchRepeats(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
     const { run, spec } = this.settings;
     this.#repeats ??= new RepeatWatch();
-    for (const [index, answer] of answers.entries()) {
-      const call = calls[index];
-      const tool = call === undefined ? undefined : this.#repeats.add(call, answer);
-      if (tool === undefined) continue;
+    for (const tool of this.#repeats.add(calls, answers)) {
       const times = `${repeatLimit} times in a row with the same result`;
       const message = `agent \`${spec.role}\` made the same call to \`${tool}\` ${times}`;
       this.#ports.publish({ type: 'log', run, level: 'warn', message });
@@ -330,23 +304,6 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     );
     this.#deltas.add(delta);
   }
-}
-
-type UnsignalledRequest = Omit<CompletionRequest, 'signal' | 'messages' | 'tools'> & {
-  messages: CompletionRequest['messages'];
-  tools: CompletionRequest['tools'];
-  readonly [signalSource]: Cancellation;
-};
-
-async function renderSystem(settings: RunSettings, ports: AgentPorts): Promise<string> {
-  const { spec, task, workspaceRoot, vars } = settings;
-  const variables = toPromptVariables({ task, workspaceRoot, now: ports.clock.now() }, vars);
-  const additions = await ports.augmentPrompt(spec.role, task ?? { title: '', description: '' });
-  return appendAugmentations(renderSystemPrompt(spec.system_prompt, variables), additions);
-}
-
-function toResult(id: string, answer: ToolAnswer | undefined): ToolResultBlock {
-  return { type: 'tool_result', tool_use_id: id, content: answer?.content ?? '', is_error: answer?.is_error ?? false };
 }
 
 function toCancelled(cause: CancelCause | undefined): AgentStop {

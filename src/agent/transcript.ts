@@ -10,6 +10,7 @@ import {
 } from '../protocol/message.ts';
 import { notExecutedText } from './batches.ts';
 import { messageTokens } from './estimate.ts';
+import type { ToolAnswer } from './ports.ts';
 
 /** The growing list of messages of one session, with a running token estimate. Messages themselves never change. */
 export class Transcript {
@@ -33,6 +34,11 @@ export class Transcript {
   push(message: Message): void {
     this.#messages.push(message);
     this.#tokens += messageTokens(message);
+  }
+
+  /** The answers of a turn's calls, by position, become the next message. */
+  pushAnswers(calls: readonly ToolUseBlock[], answers: readonly ToolAnswer[]): void {
+    this.push({ role: 'user', content: calls.map((call, index) => toResult(call, answers[index])) });
   }
 
   /** Joins the last message when that is the user's, else a new user message (agent-runtime section 4). */
@@ -62,6 +68,10 @@ function mergeText(messages: readonly Message[], text: string): Message[] {
   const last = messages.at(-1);
   if (last?.role !== 'user') return [...messages, { role: 'user', content: [block] }];
   return [...messages.slice(0, -1), { role: 'user', content: [...last.content, block] }];
+}
+
+function toResult({ id }: ToolUseBlock, answer: ToolAnswer | undefined): ToolResultBlock {
+  return { type: 'tool_result', tool_use_id: id, content: answer?.content ?? '', is_error: answer?.is_error ?? false };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Bus } from '../bus/bus.ts';
 import type { Logger } from '../protocol/deps.ts';
-import type { BeforeToolCall } from '../protocol/hook.ts';
-import type { CallWatch } from '../tools/dispatch.ts';
+import { OpenList } from '../protocol/open-list.ts';
+import type { CallWatch, WatchedCall } from '../tools/dispatch.ts';
 
 export interface LoopWatch extends CallWatch, Disposable {}
 
@@ -20,7 +20,7 @@ export function createLoopWatch(deps: {
   readonly now: () => number;
 }): LoopWatch {
   const { bus, logger, now } = deps;
-  const open = new Set<BeforeToolCall>();
+  const open = new OpenList<WatchedCall>();
   let timer: NodeJS.Timeout | undefined;
   let enteredAt = 0;
   let seenAt = 0;
@@ -44,13 +44,13 @@ export function createLoopWatch(deps: {
     const at = now();
     const late = at - seenAt - tickMs;
     seenAt = at;
-    if (late >= stallMs) report(late, [...open]);
+    if (late >= stallMs) report(late, open.values());
   }
 
-  function report(stalledMs: number, calls: readonly BeforeToolCall[]): void {
+  function report(stalledMs: number, calls: readonly WatchedCall[]): void {
     if (calls.length === 0) return;
     const stalled_ms = Math.round(stalledMs);
-    const named = calls.map(({ tool, context }) => ({ run: context.run ?? null, call: context.call, tool }));
+    const named = calls.map(({ asked: { tool, context } }) => ({ run: context.run ?? null, call: context.call, tool }));
     bus.publish({ type: 'loop_stalled', stalled_ms, calls: named });
     const tools = [...new Set(named.map(({ tool }) => `\`${tool}\``))].join(', ');
     logger.warn(
@@ -71,12 +71,12 @@ export function createLoopWatch(deps: {
         report(heldMs, [call]);
         seenAt = now();
       }
-      if (!isWaiting) open.delete(call);
+      if (!isWaiting) open.remove(call);
       else if (timer === undefined) startTimer();
     },
     end(call) {
       if (timer !== undefined) look();
-      open.delete(call);
+      open.remove(call);
     },
     [Symbol.dispose]: stopTimer,
   };

@@ -1,4 +1,5 @@
 import type { Cancellation, CancelListener } from '../protocol/cancellation.ts';
+import { OpenList, type Placed } from '../protocol/open-list.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 
 /**
@@ -7,7 +8,7 @@ import { maxTimerMs } from '../protocol/signal.ts';
  */
 export class CallLimits implements CancelListener {
   readonly run: Cancellation;
-  readonly #open: CallLimit[] = [];
+  readonly #open = new OpenList<CallLimit>();
   #isFollowing = false;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -24,9 +25,7 @@ export class CallLimits implements CancelListener {
 
   /** Tells a call of the end of the run, and of its own time. */
   follow(limit: CallLimit): void {
-    if (limit.place >= 0) return;
-    limit.place = this.#open.length;
-    this.#open.push(limit);
+    this.#open.add(limit);
     if (this.#isFollowing) return;
     this.#isFollowing = true;
     this.run.listen(this);
@@ -41,28 +40,19 @@ export class CallLimits implements CancelListener {
   }
 
   leave(limit: CallLimit): void {
-    const { place } = limit;
-    if (place < 0) return;
-    limit.place = -1;
-    const last = this.#open.pop();
-    if (last !== undefined && last !== limit) {
-      this.#open[place] = last;
-      last.place = place;
-    }
-    if (this.#open.length > 0) return;
-    this.#open.length = 0; // lets go of the room it had
-    if (this.#timer !== undefined) this.#stopTimer();
+    this.#open.remove(limit);
+    if (this.#open.size === 0 && this.#timer !== undefined) this.#stopTimer();
   }
 
   onCancelled(): void {
     this.#stopTimer();
-    for (const limit of this.#open.slice()) limit.end();
+    for (const limit of this.#open.values()) limit.end();
   }
 
   #onTime(): void {
     this.#stopTimer();
     const now = performance.now();
-    for (const limit of this.#open.slice()) {
+    for (const limit of this.#open.values()) {
       if (limit.endsAt <= now) limit.timeOut();
       else this.watch(limit.endsAt);
     }
@@ -76,10 +66,10 @@ export class CallLimits implements CancelListener {
 }
 
 /** Of one call. Its signal is made when somebody looks at it, which for most calls nobody does. */
-export class CallLimit implements Disposable {
+export class CallLimit implements Disposable, Placed {
   /** On the clock of `performance.now()`. */
   endsAt = Number.POSITIVE_INFINITY;
-  /** Where it is among the limits that are followed; -1 when it is not. */
+  /** Among the limits that are followed. */
   place = -1;
   readonly #limits: CallLimits;
   /** Its own time; 0 = none. */

@@ -7,6 +7,7 @@ import type { BeforeToolCall } from '../protocol/hook.ts';
 import type { CallId, NewId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { hasRawArguments, type ToolUseBlock } from '../protocol/message.ts';
+import type { Placed } from '../protocol/open-list.ts';
 import {
   errorOutput,
   type InputCheck,
@@ -33,14 +34,18 @@ import {
 const invalidArguments =
   'the arguments of this call were not valid JSON (possibly truncated); repeat the call with complete JSON arguments';
 
+export interface WatchedCall extends Placed {
+  readonly asked: BeforeToolCall;
+}
+
 /** Hears of calls whose code runs on this thread. */
 export interface CallWatch {
   /** Its handler is about to run. */
-  enter(call: BeforeToolCall): void;
+  enter(call: WatchedCall): void;
   /** The handler gave the thread back: it is done, or waits. */
-  leave(call: BeforeToolCall, isWaiting: boolean): void;
+  leave(call: WatchedCall, isWaiting: boolean): void;
   /** A call that waited is over. */
-  end(call: BeforeToolCall): void;
+  end(call: WatchedCall): void;
 }
 
 export interface DispatchDeps {
@@ -88,8 +93,7 @@ interface OpenCall {
 }
 
 /** A call that reached its tool. */
-interface AdmittedCall extends OpenCall {
-  readonly asked: BeforeToolCall;
+interface AdmittedCall extends OpenCall, WatchedCall {
   readonly limit: CallLimit;
 }
 
@@ -131,7 +135,7 @@ class ToolDispatch {
     const limit = this.#limits.open(tool.timeout_ms ?? this.#settings.toolTimeoutMs);
     const asked: BeforeToolCall = { tool: name, input, context: this.#toContext(call.id, limit, tool) };
     const refusal = this.#gate.pass(tool, asked);
-    const admitted: AdmittedCall = { tool: name, id: call.id, startedAt: call.startedAt, asked, limit };
+    const admitted: AdmittedCall = { tool: name, id: call.id, startedAt: call.startedAt, asked, limit, place: -1 };
     return andThen(refusal, (refused) => {
       if (refused === undefined) return this.#execute(tool, admitted);
       limit[Symbol.dispose]();
@@ -179,7 +183,7 @@ class ToolDispatch {
     const { input } = call.asked;
     let running: unknown;
     try {
-      running = this.#start(tool, (checked === undefined ? copyInput(input) : checked.value) as JsonObject, call.asked);
+      running = this.#start(tool, (checked === undefined ? copyInput(input) : checked.value) as JsonObject, call);
     } catch (error) {
       return this.#returnSoon(call, toThrown(call, error));
     }
@@ -188,15 +192,16 @@ class ToolDispatch {
       : this.#returnSoon(call, toChecked(tool.name, running));
   }
 
-  #start(tool: Tool, input: JsonObject, asked: BeforeToolCall): unknown {
+  #start(tool: Tool, input: JsonObject, call: AdmittedCall): unknown {
+    const { context } = call.asked;
     const watch = this.#watchOf(tool);
-    if (watch === undefined) return tool.call(input, asked.context);
+    if (watch === undefined) return tool.call(input, context);
     let running: unknown;
-    watch.enter(asked);
+    watch.enter(call);
     try {
-      running = tool.call(input, asked.context);
+      running = tool.call(input, context);
     } finally {
-      watch.leave(asked, isThenable(running));
+      watch.leave(call, isThenable(running));
     }
     return running;
   }
@@ -220,11 +225,11 @@ class ToolDispatch {
       call.limit.listen(end);
       running.then(
         (value) => {
-          this.#watchOf(tool)?.end(call.asked);
+          this.#watchOf(tool)?.end(call);
           end.settle(toChecked(tool.name, value));
         },
         (error: unknown) => {
-          this.#watchOf(tool)?.end(call.asked);
+          this.#watchOf(tool)?.end(call);
           end.settle(isAbort(error, call.limit) ? undefined : toFailure(tool.name, error));
         },
       );
