@@ -16,7 +16,7 @@ export type EngineStats = Omit<BusEvent<'engine_stats'>, 'type'>;
 
 export interface StatsDeps {
   readonly bus: Bus;
-  readonly runs: Runs;
+  readonly runs: Pick<Runs, 'active' | 'started'>;
   readonly admission: Admission;
   readonly placements: Placements;
   readonly supervisor: Supervisor;

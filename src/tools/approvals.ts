@@ -84,12 +84,17 @@ class OpenApprovals implements Approvals {
 
   async ask(request: ApprovalRequest, subtask: string | null, signal: AbortSignal): Promise<ApprovalDecision> {
     const { run, role, tool, input, call, reason } = request;
-    const { timeoutMs } = this.#options;
+    const { timeoutMs, approver } = this.#options;
+    // why before the event: whoever hears of the question finds it among those that wait
+    const answered = approver === undefined ? undefined : this.#list(request);
     this.#options.publish({ type: 'tool_approval_requested', run, role, tool, input, call, subtask, reason });
     using limit = childSignal(signal, timeoutMs);
     let decision: ApprovalDecision;
     try {
-      decision = await this.#decisionFor(request, limit.signal);
+      decision =
+        approver === undefined || answered === undefined
+          ? { approved: false, comment: 'no approver is configured' }
+          : await this.#decisionOf(approver, request, answered, limit.signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const comment = limit.timedOut
@@ -121,20 +126,24 @@ class OpenApprovals implements Approvals {
     return [...(this.#open?.values() ?? [])].map(({ request }) => request);
   }
 
-  async #decisionFor(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
-    const { approver } = this.#options;
-    if (approver === undefined) return { approved: false, comment: 'no approver is configured' };
+  #list(request: ApprovalRequest): Promise<ApprovalDecision> {
     const open = (this.#open ??= new Map());
+    return new Promise((resolve) => open.set(request.call, { request, answer: resolve }));
+  }
+
+  async #decisionOf(
+    approver: Approver,
+    request: ApprovalRequest,
+    answered: Promise<ApprovalDecision>,
+    signal: AbortSignal,
+  ): Promise<ApprovalDecision> {
     using asking = childSignal(signal);
-    const answered = new Promise<ApprovalDecision>((resolve) => {
-      open.set(request.call, { request, answer: resolve });
-    });
     try {
       // why: whoever is first decides, and the callback is told when it is not
       const called = approver === 'bus' ? [] : [askCallback(approver, request, asking.signal)];
       return await untilAborted(Promise.race([answered, ...called]), signal);
     } finally {
-      open.delete(request.call);
+      this.#open?.delete(request.call);
       asking.abort(new EngineError('cancelled', 'the question was answered'));
     }
   }

@@ -193,17 +193,19 @@ describePlacements('in an engine', (_open, placed) => {
     expect(events[1]).toMatchObject({ seq: 2, event: { type: 'agent_started' } });
   });
 
-  test.each(['hard', 'cooperative'] as const)(
+  test.each(['hard', 'cooperative', 'by its signal'] as const)(
     'a waiting run can be cancelled (%s) and gives up its place',
-    async (mode) => {
+    async (how) => {
       const gate = createGate();
       await using engine = await open({ admission: { maxActiveRuns: 1 }, tools: [gate.tool] });
       const first = startDrill(engine, waiting);
       await gate.started();
-      const second = startDrill(engine, {});
+      const stop = new AbortController();
+      const second = startDrill(engine, {}, { signal: stop.signal });
       const third = startDrill(engine, {});
 
-      await second.cancel({ mode });
+      if (how === 'by its signal') stop.abort();
+      else await second.cancel({ mode: how });
 
       expect(await second.outcome).toMatchObject({ stop: { reason: 'cancelled' }, steps: 0 });
       expect(first.state()).toBe('running');

@@ -100,6 +100,22 @@ describe('the time of a run', () => {
     expect(stop).toEqual({ reason: 'cancelled', cause: 'budget_duration' });
   });
 
+  test('of a run counts in its follow-up too', async () => {
+    const clock = createManualClock();
+    const slow = toolNamed('touch', () => clock.advance(600));
+    await using stage = await openTestEngine([step, { text: 'first' }, step, { text: 'never' }], {
+      tools: [slow],
+      clock,
+    });
+    const first = stage.engine.run(worker, 'go', { budget: { maxDurationMs: 1_000 } });
+    await first.outcome;
+    clock.advance(10_000); // between the two nothing works
+
+    const { stop, steps } = await first.followUp('go on').outcome;
+
+    expect({ stop, steps }).toEqual({ stop: { reason: 'cancelled', cause: 'budget_duration' }, steps: 1 });
+  });
+
   test('ends a wait for a retry’s next attempt too', async () => {
     const clock = createManualClock();
     await using stage = await openTestEngine(
@@ -139,6 +155,20 @@ describePlacements('what a run may cost', (open) => {
 
     expect((await run.outcome).stop).toEqual({ reason: 'cancelled', cause: 'budget_cost' });
     expect(run.used().cost).toBeCloseTo(cost, 10);
+  });
+
+  test('counts what a run before its follow-up did', async () => {
+    await using stage = await open([{ text: 'first', usage }, dear, { text: 'never' }], {
+      tools: [touch],
+      prices: { m: { input: 10, output: 40 } },
+    });
+    const first = stage.engine.run(worker, 'go', { model: 'm', budget: { maxCost: 0.1 } });
+    await first.outcome;
+
+    const second = first.followUp('go on');
+
+    expect((await second.outcome).stop).toEqual({ reason: 'cancelled', cause: 'budget_cost' });
+    expect(second.used().cost).toBeCloseTo(0.1, 10);
   });
 
   test('models of the built-in providers have a price, by shorthand too, and one’s own goes first', async () => {

@@ -6,6 +6,7 @@ import { agentTool, maxAgentDepth } from '../../src/engine/agent-tool.ts';
 import type { EngineOptions } from '../../src/engine/options.ts';
 import { type AgentInput, defineAgent } from '../../src/protocol/agent.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
+import { textOf } from '../../src/protocol/message.ts';
 import { createRecorder, type EventRecorder } from '../../src/testing/recorder.ts';
 import type { Drill } from '../fixtures/runs/drill.ts';
 import { createDrillEngine, createGate, echo, soldier, toMessage } from './drill.ts';
@@ -133,6 +134,59 @@ describePlacements('child runs', (_open, placed) => {
     await run.outcome;
     const child = await run.children()[0]?.outcome;
     expect(child).toMatchObject({ stop: { reason: 'cancelled', cause: 'budget_tokens' }, steps: 3 });
+  });
+
+  test('a child ends with the time its parent has left', async () => {
+    await using engine = await open();
+    const calls = [callOf('scout', { steps: 200, calls: [{ name: 'nothing', input: {} }], delay_ms: 50 })];
+
+    const run = engine.run(...lead({ steps: 1, calls }), { budget: { maxDurationMs: 500 } });
+
+    const cancelled = { reason: 'cancelled', cause: 'budget_duration' };
+    expect((await run.outcome).stop).toEqual(cancelled);
+    expect((await run.children()[0]?.outcome)?.stop).toEqual(cancelled);
+  });
+
+  test('what belongs to the conversation of the parent stays with it', async () => {
+    await using engine = await open();
+    const earlier = await engine.run(soldier, toMessage({ text: 'long ago' })).outcome;
+    const stop = new AbortController();
+    const runId = '4f9d2b1c-6a53-4a8e-9d4c-0b7a51c2e3f4';
+
+    const run = engine.run(...lead({ steps: 2, calls: [callOf('scout', { text: 'seen' })] }), {
+      runId,
+      history: earlier.messages,
+      contextWindow: 100_000,
+      signal: stop.signal,
+    });
+
+    expect((await run.outcome).stop).toEqual({ reason: 'completed' });
+    const [child] = run.children();
+    expect(child?.id).not.toBe(runId);
+    expect((await child?.outcome)?.messages.map((message) => textOf(message))).toEqual([
+      toMessage({ text: 'seen' }),
+      'seen',
+    ]);
+  });
+
+  test('a call of a child waits for approval of its own', async () => {
+    await using engine = await open({
+      tools: [{ ...echo, needs_approval: true }],
+      agents: [{ ...scout, tools: { named: ['echo'] } }],
+    });
+    const run = engine.run(...lead({ steps: 1, calls: [callOf('scout', { steps: 1 })] }), { approver: 'bus' });
+    const asked: unknown[] = [];
+    engine.bus.on('tool_approval_requested', ({ event }) => {
+      const [child] = run.children();
+      asked.push(event.run === child?.id, child?.waiting().length, run.waiting().length);
+      void child?.approve(event.call);
+    });
+
+    await run.outcome;
+
+    expect(asked).toEqual([true, 1, 0]);
+    const { messages } = (await run.children()[0]?.outcome) ?? { messages: [] };
+    expect(messages[2]?.content).toMatchObject([{ content: 'echo: step 0', is_error: false }]);
   });
 
   test('cancelling a run ends its children first', async () => {
@@ -290,6 +344,26 @@ describePlacements('hand-off', (_open, placed) => {
     expect(outcome.messages[2]?.content).toMatchObject([
       { content: 'Invalid input for `hand_off`: role: expected one of `scout`, `medic`.', is_error: true },
     ]);
+  });
+
+  test('the first of two counts', async () => {
+    await using engine = await createDrillEngine({ ...placed });
+    const calls = ['scout', 'medic'].map((role) => ({ name: 'hand_off', input: { role, message: 'Go.' } }));
+
+    const { handoff } = await engine.run(desk, toMessage({ steps: 1, calls })).outcome;
+
+    expect(handoff).toEqual({ role: 'scout', message: 'Go.' });
+  });
+
+  test('is over with its session: a follow-up goes on without it', async () => {
+    await using engine = await createDrillEngine({ ...placed });
+    const run = engine.run(desk, toMessage(handOff({ role: 'scout', message: 'Go.' })));
+    await run.outcome;
+
+    const outcome = await run.followUp(toMessage({ text: 'back again' })).outcome;
+
+    expect(outcome).not.toHaveProperty('handoff');
+    expect(outcome.final_text).toBe('back again');
   });
 
   test('a hook may refuse it', async () => {

@@ -325,6 +325,20 @@ test('child runs find room in threads that their parents fill', async () => {
   expect(messages[2]?.content).toMatchObject([{ content: 'all quiet', is_error: false }]);
 });
 
+test('a child run whose thread ended is an error of its call, and its parent goes on', async () => {
+  const scout: AgentInput = { role: 'scout', system_prompt: 'Look.', tools: 'none' };
+  await using opened = await openWith({ threads: 2 }, { agents: [scout] });
+  const calls = [{ name: 'scout', input: { task: toMessage({ end: 'exit' }) } }];
+  const lead: AgentInput = { ...soldier, role: 'lead', tools: 'none', delegates: ['scout'] };
+
+  const run = opened.engine.run(lead, toMessage({ steps: 1, calls }));
+
+  const { stop, messages } = await run.outcome;
+  expect(stop).toEqual({ reason: 'completed' });
+  expect(messages[2]?.content).toMatchObject([{ content: 'Agent `scout` stopped: error.', is_error: true }]);
+  expect((await run.children()[0]?.outcome)?.stop).toMatchObject({ kind: 'other', code: 'worker_exited' });
+});
+
 test('closing the engine ends the runs in threads and the threads', async () => {
   const log = createLogRecorder();
   const engine = await createDrillEngine({ placement: 'thread', runThreads: 2, logger: log.logger });
