@@ -106,7 +106,7 @@ export const refuseZip: ProgramRule = ({ program, args, scene }) => {
   if (bad !== undefined)
     return deny('options', `\`${program} ${bad.text}\` starts a program or removes the files; run it without.`);
   const outputs = parsed.options.flatMap(({ name, value }) =>
-    (name === '-O' || name.startsWith('--out')) && value !== undefined ? [value] : [],
+    (name === '-O' || name === '-b' || /^--(?:out|temp)/.test(name)) && value !== undefined ? [value] : [],
   );
   const targets = [...parsed.operands.slice(0, 1), ...outputs].filter((arg) => arg.text !== '-');
   return firstDenial(targets, (target) => written(target, program, scene, 'write'));
@@ -155,3 +155,21 @@ function refuseRsyncTargets(parsed: ParsedOptions, program: string, scene: Scene
     firstDenial([...destination, ...options], (target) => written(target, program, scene, 'write'))
   );
 }
+
+/** `cpio` and `pax` unpack wherever an archive says; only packing and listing is left of them. */
+export const refuseCopyArchive: ProgramRule = ({ program, args }) => {
+  const bad = args.find(
+    ({ text, isComputed }) =>
+      isComputed || /^-\w*[ipFODrCs]|^--(?:ex|pa|fi|ou|rsh|di|no-abs)/.test(text) || /^[^-].*[/]/.test(text),
+  );
+  if (bad === undefined) return undefined;
+  return deny('writes', `\`${program} ${bad.text}\` may write anywhere; use \`tar\`.`);
+};
+
+/** `ar`: the archive it changes. */
+export const refuseAr: ProgramRule = ({ program, args, scene }) => {
+  const [keys, ...rest] = args;
+  const [archive] = rest.filter(({ text }) => !text.startsWith('-'));
+  if (keys === undefined || archive === undefined || /^-?[^-]*[tpx]/.test(keys.text)) return undefined;
+  return written(archive, program, scene, 'write');
+};

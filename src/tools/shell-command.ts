@@ -33,7 +33,8 @@ function judgeCall(call: Call): Denial | undefined {
 /** Rule 3: the program must be named by the text alone. */
 function refuseName(name: Arg): Denial | undefined {
   const { text } = name;
-  const isPlain = !name.isComputed && !/[$`*?{}^%=~]|^[-+]/.test(text) && (text === '[' || !text.includes('['));
+  const isPlain =
+    !name.isComputed && !/[$`*?{}^%=~;&|<>"'\n]|^[-+]/.test(text) && (text === '[' || !text.includes('['));
   if (isPlain && text !== '' && !text.endsWith('/')) return undefined;
   return deny(
     'program_names',

@@ -18,4 +18,16 @@ export const refuseDeletion: ProgramRule = ({ program, args, scene }) => {
 };
 
 /** Programs that remove what they are given. */
-export const deleters: ReadonlySet<string> = new Set(['rm', 'rmdir', 'unlink', 'shred', 'srm', 'trash', 'gio-trash']);
+export const deleters: ReadonlySet<string> = new Set([
+  'rm',
+  'rmdir',
+  'unlink',
+  'shred',
+  'srm',
+  'trash',
+  'trash-put',
+  'rimraf',
+  'del',
+  'del-cli',
+  'gio-trash',
+]);

@@ -1,5 +1,6 @@
 import { refuseConfigValue } from './shell-git-config.ts';
 import { mayMean, parseOptions, type OptionGrammar } from './shell-options.ts';
+import { refuseOutput } from './shell-outputs.ts';
 import { refuseTarget } from './shell-paths.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
 
@@ -27,6 +28,7 @@ const refusedCommands: ReadonlyMap<string, string> = new Map([
   ['for-each-repo', 'work in one repository'],
   ['fast-import', 'create commits with `git commit`'],
   ['cvsserver', 'serve nothing from here'],
+  ['merge-index', 'use `git merge` or `git checkout --merge`'],
 ]);
 
 /** Options that start a program, in any command that has them. */
@@ -59,6 +61,8 @@ const valueOptions: Readonly<Record<string, OptionGrammar>> = {
 export function refuseGitCommand(name: string, call: Call): Denial | undefined {
   const reason = refusedCommands.get(name);
   if (reason !== undefined) return deny('git', `\`git ${name}\` is not allowed; ${reason}.`);
+  if (name.includes('--'))
+    return deny('git', `\`git ${name}\` is a part of another command; use \`git ${name.split('--')[0]}\`.`);
   const { unclear } = parseOptions(call.args, valueOptions[name] ?? {});
   if (unclear !== undefined) {
     return deny(
@@ -66,7 +70,35 @@ export function refuseGitCommand(name: string, call: Call): Denial | undefined {
       `\`${unclear.text}\` may add any option to \`git ${name}\`; write it out, or put \`--\` before paths.`,
     );
   }
-  return refuseOptions(name, call) ?? refuseSpecial(name, call);
+  return refuseOptions(name, call) ?? refuseSpecial(name, call) ?? refusePaths(name, call);
+}
+
+/** Commands that change the files they are given, and options of others that name one; a repository may reach above the workspace. */
+const pathWriters = new Set([
+  'mv',
+  'rm',
+  'clean',
+  'checkout',
+  'restore',
+  'merge-file',
+  'mailinfo',
+  'mailsplit',
+  'pack-objects',
+]);
+const pathOptions = /^--(?:prefix|index-output|export-marks|object-dir)$/;
+
+function refusePaths(name: string, call: Call): Denial | undefined {
+  const { options, operands } = parseOptions(call.args, {
+    longValues: ['--prefix', '--index-output', '--export-marks', '--object-dir'],
+  });
+  const isInPlace = name === 'interpret-trailers' && options.some((option) => mayMean(option.name, '--in-place'));
+  const written = options.flatMap(({ name: option, value }) =>
+    value !== undefined && (pathOptions.test(option) || (name === 'checkout-index' && mayMean(option, '--prefix')))
+      ? [value]
+      : [],
+  );
+  if (pathWriters.has(name) || isInPlace) written.push(...operands);
+  return firstDenial(written, (target) => refuseOutput(target, { ...call, program: `git ${name}` }));
 }
 
 function beforeDashes(args: readonly Arg[]): readonly Arg[] {
@@ -96,7 +128,7 @@ function refuseOptions(name: string, { args, scene }: Call): Denial | undefined 
   );
 }
 
-/** `archive -o`, `format-patch -o`, `bundle create`, `checkout-index --prefix` write where they are told. */
+/** `archive -o`, `format-patch -o`, `bundle create` write where they are told. */
 function refuseOutputDirectory(name: string, args: readonly Arg[], { scene }: Pick<Call, 'scene'>): Denial | undefined {
   const by = `git ${name}`;
   const write = (arg: Arg | undefined): Denial | undefined =>
@@ -107,10 +139,6 @@ function refuseOutputDirectory(name: string, args: readonly Arg[], { scene }: Pi
       option.name === '-o' || mayMean(option.name, '--output-directory') ? write(option.value) : undefined,
     );
   }
-  if (name === 'checkout-index')
-    return firstDenial(args, (arg) =>
-      arg.text.startsWith('--prefix=') ? write({ ...arg, text: arg.text.slice(9) }) : undefined,
-    );
   if (name === 'bundle' && args[0]?.text === 'create') return write(parseOptions(args.slice(1), {}).operands[0]);
   return undefined;
 }

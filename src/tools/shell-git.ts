@@ -2,7 +2,7 @@ import { refuseGitConfig, refuseConfigValue } from './shell-git-config.ts';
 import { refusePush } from './shell-git-push.ts';
 import { refuseGitCommand } from './shell-git-commands.ts';
 import { refuseTarget, resolveIn } from './shell-paths.ts';
-import { deny, type Arg, type Call, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
+import { deny, literalArg, type Arg, type Call, type Denial, type ProgramRule, type Scene } from './shell-types.ts';
 
 const globalSwitches = new Set([
   '--no-pager',
@@ -53,6 +53,10 @@ export const refuseGit: ProgramRule = (call) => {
   }
   return undefined;
 };
+
+/** `git-foo`, found by its path or beside git, is `git foo`. */
+export const refuseDashedGit: ProgramRule = (call) =>
+  refuseGit({ ...call, program: 'git', args: [literalArg(call.program.slice('git-'.length)), ...call.args] });
 
 function refuseDirectory(arg: Arg, scene: Scene): Denial | undefined {
   return refuseTarget(arg, scene, { rule: 'git', by: 'git -C', does: 'enter', exact: true });

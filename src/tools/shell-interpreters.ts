@@ -1,4 +1,6 @@
-import { isExact } from './shell-paths.ts';
+import { refuseOutput } from './shell-outputs.ts';
+import { refuseCode, refuseCodeText } from './shell-inline-code.ts';
+import { isExact, refuseTarget } from './shell-paths.ts';
 import { deny, firstDenial, type Arg, type Call, type Denial, type ProgramRule } from './shell-types.ts';
 
 /** How a language is started from the command line. */
@@ -30,7 +32,7 @@ const interpreters: ReadonlyMap<string, Interpreter> = new Map<string, Interpret
   ],
   ['nodejs', { code: ['-e', '--eval', '-p', '--print', '-pe'], values: ['-r', '--require', '--import'] }],
   ['tsx', { code: ['-e', '--eval', '-p', '--print'], commands: true }],
-  ['deno', { code: [], commands: true }],
+  ['deno', { code: ['--eval'], commands: true }],
   ['bun', { code: ['-e', '--eval', '-p', '--print'], commands: true }],
   ['perl', perlLike],
   ['ruby', { ...perlLike, code: ['-e'] }],
@@ -57,6 +59,18 @@ const interpreters: ReadonlyMap<string, Interpreter> = new Map<string, Interpret
   ['groovy', { code: ['-e'] }],
   ['scala', { code: ['-e'] }],
   ['jshell', { code: [] }],
+  ['ipython', { code: ['-c'] }],
+  ['ts-node', { code: ['-e', '--eval', '-p', '--print', '-pe'], values: ['-r', '--require', '-P', '--project', '-O'] }],
+  ['babel-node', { code: ['-e', '--eval', '-p', '--print'] }],
+  ['coffee', { code: ['-e', '--eval'], values: ['-r', '--require'] }],
+  ['raku', { code: ['-e'], values: ['-I', '-M'] }],
+  ['racket', { code: ['-e', '--eval'], values: ['-l', '-t'] }],
+  ['sbcl', { code: ['--eval'], values: ['--load'] }],
+  ['clojure', { code: ['-e', '--eval'] }],
+  ['clj', { code: ['-e', '--eval'] }],
+  ['bb', { code: ['-e', '--eval'] }],
+  ['runghc', { code: ['-e'] }],
+  ['csi', { code: ['-e', '-p'] }],
 ]);
 
 /** Languages in which nothing inline is accepted: their one-liners exist to drive other programs. */
@@ -77,6 +91,10 @@ function refuseDriver({ program, args }: Call): Denial | undefined {
 
 function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undefined {
   const { program, args } = call;
+  if (/^(?:perl|ruby)/.test(program)) {
+    const denial = refuseFiles(call);
+    if (denial !== undefined) return denial;
+  }
   let isLoop = false;
   let hasCode = false;
   for (let index = 0; index < args.length; index += 1) {
@@ -86,6 +104,7 @@ function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undef
     if (arg.maySteer && arg.place === undefined) {
       return deny('inline_code', `\`${text}\` may hold code for \`${program}\`; write its arguments out.`);
     }
+    if (fromElsewhere.test(text)) return refuseLoaded(text, program);
     if (text === '-') return refuseInput(call, isLoop || hasCode);
     if (text === '--') return hasCode || index + 1 < args.length ? undefined : refuseInput(call, isLoop);
     if (!text.startsWith('-')) {
@@ -95,13 +114,15 @@ function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undef
     }
     if (/perl|ruby/.test(program)) {
       // `-M'strict;…'` is code as well.
-      const denial = refuseText(text, program);
+      const denial = refuseCodeText(text, program);
       if (denial !== undefined) return denial;
     }
     if (
       interpreter.values?.some((option) => option.length === 2 && text.length > 2 && text.startsWith(option)) === true
     )
       continue;
+    if (/^python|^pypy/.test(program) && /^-[a-zA-Z]*m/.test(text))
+      return refuseModule(call, args.slice(index + 1), text);
     if (
       interpreter.ends?.some((option) => text === option || (option.length === 2 && text.startsWith(option))) === true
     )
@@ -116,9 +137,52 @@ function refuseInterpreter(call: Call, interpreter: Interpreter): Denial | undef
       continue;
     }
     isLoop ||= interpreter.loops?.some((option) => new RegExp(`^-[a-z0-9]*${option.charAt(1)}`).test(text)) === true;
-    if (interpreter.values?.includes(text) === true) index += 1;
+    if (interpreter.values?.includes(text) === true) {
+      index += 1;
+      const value = args[index]?.text ?? '';
+      if (fromElsewhere.test(value)) return refuseLoaded(value, program);
+    }
   }
   return hasCode ? undefined : refuseInput(call, isLoop);
+}
+
+/** Code that is in the argument itself, or on another machine. */
+const fromElsewhere = /(?:^|=)(?:data:|https?:\/\/)/i;
+
+function refuseLoaded(text: string, program: string): Denial {
+  return deny('inline_code', `\`${program}\` would load code from \`${text}\`; put it into a file and run that.`);
+}
+
+/** `python -m module`: some modules run code that their arguments hold, or write the files they name. */
+function refuseModule(call: Call, rest: readonly Arg[], option: string): Denial | undefined {
+  const { program } = call;
+  const attached = option.replace(/^-[a-zA-Z]*?m/, '');
+  const [name, args] = attached === '' ? [rest[0]?.text, rest.slice(1)] : [attached, rest];
+  if (/^(?:timeit|pdb)$/.test(name ?? '')) return firstDenial(args, (arg) => refuseCode(arg, program));
+  if (!/^(?:zipfile|tarfile|zipapp|venv|virtualenv|compileall|json\.tool)$/.test(name ?? '')) return undefined;
+  const files = args.filter(({ text: word, isUnknown }) => !isUnknown && !word.startsWith('-'));
+  return firstDenial(files, (file) => refuseOutput(file, call));
+}
+
+/** `perl -ne … '| id'` opens a pipe, and `-i` rewrites the files it is given. */
+function refuseFiles({ program, args, scene }: Call): Denial | undefined {
+  const pipe = args.find(({ text }) => /^\s*\||\|\s*$/.test(text));
+  if (pipe !== undefined) return refuseLoaded(pipe.text, program);
+  const inPlace = args.find(
+    ({ text }) => /^-[a-z0-9]*i/.test(text) && !/^-[a-z0-9]*[IMmeExXdD]/.test(text.split('i')[0] ?? ''),
+  );
+  if (inPlace === undefined) return undefined;
+  const outside = [inPlace, ...args].filter(({ text, isUnknown }) => !isUnknown && /^[^-]|^-\w*i\S*\//.test(text));
+  return firstDenial(outside, (file) =>
+    /^(?:\.\.?|~)?\/|\/\.\.(?:\/|$)|^-.*\//.test(file.text)
+      ? refuseTarget({ ...file, text: file.text.replace(/^-\w*?i/, '') }, scene, {
+          rule: 'writes',
+          by: `${program} -i`,
+          does: 'write',
+          exact: false,
+        })
+      : undefined,
+  );
 }
 
 /** Code in an option: the next word, what is attached, or the end of a cluster (`-ne`, `-pie`). */
@@ -146,7 +210,10 @@ function codeIn(
 
 function refuseEval({ program, args }: Call, index: number): Denial | undefined {
   const [command, ...rest] = args.slice(index);
-  if (command?.text !== 'eval') return undefined;
+  const loaded = [command, ...rest].slice(0, 4).find((arg) => arg !== undefined && fromElsewhere.test(arg.text));
+  if (loaded !== undefined && /^(?:run|serve|test|bench|install|x|dlx)$|:/.test(command?.text ?? ''))
+    return refuseLoaded(loaded.text, program);
+  if (!/^(?:eval|repl)$/.test(command?.text ?? '')) return undefined;
   return firstDenial(rest, (arg) => refuseCode(arg, program));
 }
 
@@ -161,61 +228,13 @@ function refuseInput({ program, scene }: Call, isData: boolean): Denial | undefi
   const { input } = scene;
   // A file is the user's, as a script would be.
   if (isData || input.kind === 'closed' || input.kind === 'file') return undefined;
-  if (input.kind === 'text' && input.text !== undefined) return refuseText(input.text, program);
+  if (input.kind === 'text' && input.text !== undefined) return refuseCodeText(input.text, program);
   const [stage, ...more] = input.kind === 'pipe' ? input.stages : [];
   const [name, ...words] = stage ?? [];
   if (more.length === 0 && words.length > 0 && words.every((word) => !word.isComputed)) {
     if (name?.text === 'cat' && words.every((word) => isExact(word) && !word.text.startsWith('-'))) return undefined;
     const text = words.map((word) => word.text).join(' ');
-    if (/^(?:echo|printf)$/.test(name?.text ?? '') && !/\\[0x]/.test(text)) return refuseText(text, program);
+    if (/^(?:echo|printf)$/.test(name?.text ?? '') && !/\\[0x]/.test(text)) return refuseCodeText(text, program);
   }
   return deny('inline_code', `\`${program}\` would read code from standard input; put it into a file and run that.`);
-}
-
-function refuseCode(code: Arg | undefined, program: string): Denial | undefined {
-  if (code === undefined) return undefined;
-  if (code.isOpen)
-    return deny('inline_code', `The code for \`${program}\` is computed; write it out or put it into a file.`);
-  return refuseText(code.text, program);
-}
-
-/** Ways to start programs, delete files or hide code, in the languages above. */
-const suspicious = new RegExp(
-  [
-    String.raw`(?<!\bplatform\.)\bsystem\b|\bpopen|\bsubprocess|(?<![.\w])exec[lvpe]*\s*["'([{]|\bos\.exec|\bspawn|\bfork\b|\bposix_|\bpty\b|\bctypes\b`,
-    String.raw`\bchild_process|\bworker_threads|\bexeca\b|\bshelljs|\bBun\.(?:spawn|\$)|\bDeno\.(?:run|Command)|\bprocess\.(?:binding|dlopen|kill)`,
-    String.raw`\bopen3?[\s(]*["'][^"'\n]*\||\bIO\.popen|\bKernel\b|\bProcess\.|\bshell_exec|\bpassthru|\bproc_open|\bpcntl_|\bos\.execute`,
-    String.raw`\brmtree|\bos\.(?:remove|unlink|rmdir|removedirs|kill|chmod|chown|putenv|setuid)|\bunlink|\brmdir|\brmSync|\.rm\b|\bFile\.delete|\bFileUtils|\bremove_tree`,
-    String.raw`\b(?:__import__|importlib|__builtins__|marshal|pickle)|\beval\b|\bglobals\s*\(|\bgetattr\s*\(|(?<![.\w])compile\s*\(|\bFunction\s*\(`,
-    String.raw`\brequire\s*\(\s*[^'"\s]|\bimport\s*\(\s*[^'"\s]`,
-  ].join('|'),
-);
-
-/** What starts programs in one language and is harmless in others. */
-const byLanguage: readonly (readonly [RegExp, RegExp])[] = [
-  [/^(?:perl|ruby|php|julia)/, /`|\bqx\b|%x\W/],
-  [/^tclsh/, /\bexec\b|\bopen\s+["{]?\|/],
-  [/^gnuplot/, /[!`]|["']\s*<|\bload\b/],
-  [/^groovy/, /\.execute\b|ProcessBuilder/],
-  [/^(?:elixir|erl)/, /\bcmd\b/],
-  [/^(?:scala|jshell|ghc)/, /process|Runtime/i],
-  [/^(?:r|rscript|octave)/, /\bsystem2\b|\bshell\b/],
-];
-
-function refuseText(text: string, program: string): Denial | undefined {
-  const own = byLanguage.find(([language]) => language.test(program))?.[1];
-  const found = suspicious.exec(text)?.[0] ?? own?.exec(text)?.[0] ?? writesOutside(text);
-  if (found === undefined) return undefined;
-  return deny(
-    'inline_code',
-    `The inline code for \`${program}\` uses \`${found.trim()}\`, which cannot be checked; put it into a script file or use the shell's own commands.`,
-  );
-}
-
-/** A file opened for writing by a path that leaves the workspace is seen by its text only. */
-function writesOutside(text: string): string | undefined {
-  const isWriting = /\bopen\s*\([^)]*,\s*["'][wax+>]|\bwrite(?:File|FileSync|_text|_bytes)?\b|\bappendFile/.test(text);
-  return isWriting
-    ? /["'](?:\/(?!dev\/null)|~|\.\.\/)[^"']*["']|["'][^"']*\.(?:git|vibe)\/[^"']*["']/.exec(text)?.[0]
-    : undefined;
 }

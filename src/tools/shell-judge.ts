@@ -28,9 +28,15 @@ export function refuseProgram(program: string, policy: ShellPolicy): Denial | un
   );
 }
 
-/** `mkfs.ext4` is `mkfs`. */
+/** `mkfs.ext4` is `mkfs`, `sudo-rs` is `sudo`, `iptables-restore` is `iptables`. */
 function familyOf(program: string): string {
-  return /^(?:mkfs|fsck)\./.test(program) ? 'mkfs' : program;
+  if (/^(?:mkfs|fsck)\./.test(program)) return 'mkfs';
+  return (
+    /^(sudo|su)(?:-rs|\.ws)$|^(ip6?tables)-/
+      .exec(program)
+      ?.slice(1)
+      .find((name) => name !== undefined) ?? program
+  );
 }
 
 function sample(allowed: ReadonlySet<string>): string {
@@ -38,21 +44,18 @@ function sample(allowed: ReadonlySet<string>): string {
   return names.join(', ') + (allowed.size > names.length ? ', …' : '');
 }
 
-const definers = new Set([
-  'alias',
-  'hash',
-  'enable',
-  'unalias',
-  'bind',
-  'complete',
-  'compgen',
-  'compopt',
-  'fc',
-  'let',
-  'history',
-]);
+/** Builtins that give names another meaning, among them those of zsh and ksh that do so or run text they are given. */
+const definers = new Set(
+  `alias hash enable unalias bind complete compgen compopt fc let history
+  emulate zpty sched zmodload autoload functions vared getln disable zle bindkey zstyle zcompile setopt unsetopt unhash unfunction
+  integer float private nameref hist zf_ln zf_mv zf_rm zf_rmdir zf_chmod zf_mkdir`.split(/\s+/),
+);
 
-const networkPrograms = new Set(['curl', 'wget', 'nc', 'ncat', 'netcat', 'telnet', 'ftp', 'sftp', 'scp', 'ssh']);
+/** Those of rule 5 and more whose purpose it is to move data. */
+const networkPrograms = new Set(
+  `curl wget nc ncat netcat telnet ftp sftp scp ssh
+  socat lftp tftp aria2c axel lynx w3m links elinks http https xh rlogin rsh mosh autossh sshfs rclone`.split(/\s+/),
+);
 
 /** What an allowlist never takes away (rule 4). */
 const alwaysAllowed = new Set(

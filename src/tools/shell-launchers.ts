@@ -1,3 +1,4 @@
+import { programName, refuseProgram } from './shell-judge.ts';
 import {
   deny,
   elsewhere,
@@ -26,12 +27,19 @@ interface Launcher {
   readonly eachIsText?: boolean;
   /** The operands are joined and given to a shell. */
   readonly joined?: boolean;
+  /** Without a command it runs the lines of its input. */
+  readonly needsCommand?: boolean;
+  /** A first word that is no command of its own may be a program of the system. */
+  readonly fallsBack?: boolean;
+  /** Options that change what runs the command. */
+  readonly refused?: RegExp;
 }
 
 const npx: Launcher = {
   words: [[]],
   values: ['-p', '--package', '--cache', '-w', '--workspace'],
   texts: ['-c', '--call'],
+  refused: /^--(?:script-shell|shell|node-options|node-arg)(?:=|$)|^-n$/,
 };
 const manager: Launcher = {
   words: [['exec'], ['dlx'], ['x']],
@@ -44,8 +52,9 @@ const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
   ['bunx', npx],
   ['pnpx', npx],
   ['npm', manager],
-  ['pnpm', { ...manager, texts: [] }],
-  ['yarn', { ...manager, texts: [] }],
+  ['pnpm', { ...manager, texts: [], fallsBack: true, refused: /^-c$|^--shell-mode$/ }],
+  ['yarn', { ...manager, texts: [], fallsBack: true }],
+  ['bun', { words: [['x']], fallsBack: true }],
   ['uvx', { words: [[]], values: ['--from', '--with', '--python', '-p'] }],
   [
     'uv',
@@ -135,9 +144,14 @@ const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
   ],
   [
     'parallel',
-    { words: [[]], joined: true, values: ['-j', '--jobs', '-n', '-N', '-I', '-d', '--delay', '--timeout', '-a', '-C'] },
+    {
+      words: [[]],
+      joined: true,
+      needsCommand: true,
+      values: ['-j', '--jobs', '-n', '-N', '-I', '-d', '--delay', '--timeout', '-a', '-C'],
+    },
   ],
-  ['sem', { words: [[]], joined: true, values: ['-j', '--id'] }],
+  ['sem', { words: [[]], joined: true, needsCommand: true, values: ['-j', '--id'] }],
   ['entr', { words: [[]], texts: ['-s'] }],
   ['nodemon', { words: [['\0']], texts: ['-x', '--exec'] }],
   ['watchexec', { words: [[]], joined: true, values: ['-e', '-w', '-f', '-i', '--exts', '--watch', '--shell'] }],
@@ -154,8 +168,20 @@ function refuseLauncher(call: Call, launcher: Launcher): Denial | undefined {
   const scene = { ...elsewhere(call.scene), policy: { ...call.scene.policy, allowed: undefined } };
   const text = firstDenial(textsOf(args, launcher), (value) => refuseShellText(value, program, scene));
   if (text !== undefined) return text;
+  const option = args.find((arg) => launcher.refused?.test(arg.text) === true);
+  if (option !== undefined) {
+    return deny('wrappers', `\`${option.text}\` changes what \`${program}\` runs commands with; leave it out.`);
+  }
   const start = startOfCommand(args, launcher);
-  return start === undefined ? undefined : refuseFrom(args.slice(start), launcher, program, scene);
+  if (start !== undefined) return refuseFrom(args.slice(start), launcher, program, scene);
+  return launcher.fallsBack === true ? refuseFallback(args, scene) : undefined;
+}
+
+/** `pnpm reboot` and `bun run reboot` run the program when no script has that name. */
+function refuseFallback(args: readonly Arg[], { policy }: Scene): Denial | undefined {
+  const words = args.filter((arg) => !arg.text.startsWith('-')).map((arg) => arg.text);
+  const name = words[0] === 'run' ? words[1] : words[0];
+  return name === undefined ? undefined : refuseProgram(programName(name), { ...policy, network: true });
 }
 
 function textsOf(args: readonly Arg[], launcher: Launcher): readonly (Arg | undefined)[] {
@@ -216,7 +242,9 @@ function refuseFrom(args: readonly Arg[], launcher: Launcher, program: string, s
     if (denial !== undefined || !isUnclear) return denial;
     isUnclear = false;
   }
-  return undefined;
+  if (launcher.needsCommand !== true || args.some((arg) => /^--(?:help|version|citation)$/.test(arg.text)))
+    return undefined;
+  return deny('shells', `\`${program}\` without a command runs the lines it reads; give it the command.`);
 }
 
 function refuseCommand(words: readonly Arg[], launcher: Launcher, program: string, scene: Scene): Denial | undefined {

@@ -10,7 +10,7 @@ const otherMeaning = new Set(
 );
 
 const outputOption =
-  /^--(?:output|out|outfile|output-file|output-dir|output-directory|output-path|out-file|outdir|out-dir|log-file|logfile|dump|destdir|target-dir|report-file|result-file|export-filename|save-to)$/i;
+  /^--(?:output|out|outfile|output-file|output-dir|output-directory|output-path|out-file|outdir|out-dir|log-file|logfile|dump|destdir|target-dir|report-file|result-file|export-filename|save-to|pack-destination|(?:cpu|heap)-prof-dir|diagnostic-dir|report-dir(?:ectory)?|redirect-warnings|snapshot-blob|localstorage-file)$/i;
 
 /** `-o` and `--output` of any program must not lead out of the workspace (CP7). */
 export function refuseOutputs(call: Call): Denial | undefined {

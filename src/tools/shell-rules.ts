@@ -1,16 +1,20 @@
-import { refuseRsync, refuseTar, refuseUnzip, refuseZip } from './shell-archives.ts';
+import { refuseAr, refuseCopyArchive, refuseRsync, refuseTar, refuseUnzip, refuseZip } from './shell-archives.ts';
 import { refuseAwk } from './shell-awk.ts';
 import { refuseContainer } from './shell-containers.ts';
 import { converterRules } from './shell-converters.ts';
 import { databaseRules, refuseAdmin, refuseDrop, refuseSqlite } from './shell-databases.ts';
 import { refuseDeletion } from './shell-deletions.ts';
 import { noteExit, refuseChange, refuseReturn } from './shell-directories.ts';
+import { refuseFd } from './shell-fd.ts';
 import { refuseFind } from './shell-find.ts';
-import { refuseGit } from './shell-git.ts';
+import { refuseDashedGit, refuseGit } from './shell-git.ts';
+import { formatterRules } from './shell-formatters.ts';
 import { interpreterRule } from './shell-interpreters.ts';
 import { launcherRules } from './shell-launchers.ts';
+import { refusePackageManager } from './shell-packages.ts';
 import { refuseChmod, refuseKill, refuseKillByName } from './shell-processes.ts';
 import { programRules } from './shell-programs.ts';
+import { recipeRules, refuseCmake } from './shell-recipes.ts';
 import { refuseRename } from './shell-rename.ts';
 import { refuseSed } from './shell-sed.ts';
 import {
@@ -32,6 +36,7 @@ import { refuseXargs } from './shell-xargs.ts';
 
 /** The rule for what a program may be asked to do; nothing when its name is all that counts. */
 export function ruleFor(program: string): ProgramRule | undefined {
+  if (program.startsWith('git-')) return refuseDashedGit;
   return rules.get(program) ?? interpreterRule(program) ?? (isLoader(program) ? refuseUnchecked : undefined);
 }
 
@@ -43,10 +48,11 @@ function each(names: string, rule: ProgramRule): readonly (readonly [string, Pro
 const unchecked = `chroot nsenter unshare systemd-run machinectl at batch tmux screen dtach abduco daemonize runuser setpriv capsh sg newgrp
   runcon start-stop-daemon proot firejail bwrap login sulogin setcap insmod modprobe rmmod kexec telinit losetup pivot_root switch_root
   wipefs sgdisk sfdisk cfdisk mkswap swapoff swapon mknod chpasswd vipw vigr launchctl dscl csrutil nvram
-  gosu su-exec sudoedit lxc-execute cgexec ssh-agent installkernel update-alternatives`;
+  gosu su-exec pee mispipe zrun lckdo numactl chpst softlimit setlock setuidgid envuidgid aws-vault sudoedit lxc-execute cgexec ssh-agent installkernel update-alternatives`;
 
 /** Programs that wait for somebody at a keyboard, and run commands when told to. */
-const interactive = 'vi vim nvim view vimdiff ex ed emacs nano pico joe micro mc rvim gvim';
+const interactive =
+  'vi vim nvim view vimdiff ex ed emacs emacsclient nano pico joe micro mc rvim gvim kak hx helix mg zile jed editor sensible-editor';
 
 /** `/lib64/ld-linux-x86-64.so.2 program` starts the program. */
 function isLoader(program: string): boolean {
@@ -55,6 +61,13 @@ function isLoader(program: string): boolean {
 
 function refuseUnchecked({ program }: Call): Denial {
   return deny('wrappers', `What \`${program}\` would do cannot be checked; run the command itself, or ask the user.`);
+}
+
+/** `jobs -x command` runs the command. */
+function refuseJobs({ args }: Call): Denial | undefined {
+  return args.every(({ text, isComputed }) => !isComputed && /^(?:-[lnprs]+|%.*|\d+)$/.test(text))
+    ? undefined
+    : deny('wrappers', '`jobs -x` runs a command; run the command itself.');
 }
 
 function refuseEditor({ program }: Call): Denial {
@@ -81,12 +94,24 @@ const rules: ReadonlyMap<string, ProgramRule> = new Map<string, ProgramRule>([
   ...programRules,
   ...databaseRules,
   ...converterRules,
-  ['npm', both(launcherRules.get('npm'), programRules.get('npm'))],
+  ...formatterRules,
+  ['npm', both(refusePackageManager, launcherRules.get('npm'), programRules.get('npm'))],
+  ...['pnpm', 'yarn', 'bun'].map((name): [string, ProgramRule] => [
+    name,
+    both(refusePackageManager, launcherRules.get(name), programRules.get(name), interpreterRule(name)),
+  ]),
+  ...[...recipeRules].map(([name, rule]): [string, ProgramRule] => [name, both(programRules.get(name), rule)]),
   ['scp', both(programRules.get('scp'), refuseCopyFrom)],
   ...each(posixShells.join(' '), refuseShell),
   ...each('fish csh tcsh rc elvish nu xonsh osh ysh es ion', refuseForeignShell),
   ...each('pwsh powershell cmd', refuseWindowsShell),
-  ...each('rm rmdir unlink shred srm trash grm', refuseDeletion),
+  ...each('rm rmdir unlink shred srm trash trash-put rimraf del del-cli grm', refuseDeletion),
+  ...each('fd fdfind', refuseFd),
+  ...each('cpio pax', refuseCopyArchive),
+  ...each('jobs', refuseJobs),
+  ...each('cmake', refuseCmake),
+  ...each('print', refusePrintf),
+  ...each('ar gar', refuseAr),
   ...each('find gfind', refuseFind),
   ...each('awk gawk mawk nawk original-awk', refuseAwk),
   ...each('sed gsed', refuseSed),

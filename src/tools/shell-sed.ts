@@ -28,6 +28,10 @@ export const refuseSed: ProgramRule = ({ program, args, scene }) => {
     firstDenial(scripts, (script) => refuseScript(script, program, scene));
   if (denial !== undefined || !parsed.options.some(({ name }) => /^-[iI]$/.test(name) || mayMean(name, '--in-place')))
     return denial;
+  const suffix = parsed.options.find(
+    ({ name, value }) => (/^-[iI]$/.test(name) || mayMean(name, '--in-place')) && value?.text.includes('/') === true,
+  );
+  if (suffix?.value !== undefined) return unclearTarget(suffix.value, `${program} -i`);
   const edited = isInline ? parsed.operands.slice(1) : parsed.operands;
   return firstDenial(edited, (file) =>
     refuseTarget(file, scene, { rule: 'writes', by: `${program} -i`, does: 'write', exact: false }),

@@ -48,8 +48,14 @@ export const refuseShell: ProgramRule = (call) => {
   const operand = args[index];
   if (operand === undefined) return refuseStandardInput(program);
   if (!hasText) return refuseShellScript(operand, call);
+  if (program === 'zsh' && tiedNames.test(operand.text)) {
+    return deny('variables', 'zsh gives names such as `path` a meaning of their own; use `sh -c`, or another name.');
+  }
   return refuseShellText(operand, program, elsewhere(scene));
 };
+
+/** In zsh these stand for `PATH` and the like, or hold functions that run by themselves. */
+const tiedNames = /(?<![\w./$-])(?:path|fpath|cdpath|module_path|\w+_functions)\b(?![./-])/;
 
 const harmlessLong = new Set(['--login', '--noprofile', '--norc', '--posix', '--verbose', '--restricted']);
 

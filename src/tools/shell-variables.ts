@@ -11,6 +11,9 @@ const forbidden = new Set(
   SUDO_ASKPASS SSH_ASKPASS SSH_ASKPASS_REQUIRE RIPGREP_CONFIG_PATH TAR_OPTIONS GREP_OPTIONS RSYNC_RSH CVS_RSH RSYNC_CONNECT_PROG
   EXINIT VIMINIT GVIMINIT PSQLRC PSQL_EDITOR PSQL_PAGER PSQL_HISTORY MYSQL_HISTFILE SQLITE_HISTORY CURL_HOME WGETRC INPUTRC
   RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTC CARGO_HOME GOENV GOROOT MAKEFILES
+  ERL_FLAGS ERL_AFLAGS ERL_ZFLAGS ELIXIR_ERL_OPTIONS DOTNET_STARTUP_HOOKS R_PROFILE R_PROFILE_USER R_ENVIRON R_ENVIRON_USER PERL5SHELL
+  OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES GCC_EXEC_PREFIX COMPILER_PATH CCC_OVERRIDE_OPTIONS RUSTDOC GROFF_COMMAND_PREFIX MANOPT
+  MANROFFOPT TAR_RSH RSH DIRSTACK BASH_LOADABLES_PATH
   TERMINFO TERMCAP AWKPATH AWKLIBPATH NETRC DOCKER_CONFIG KUBECONFIG`.split(/\s+/),
 );
 
@@ -21,6 +24,7 @@ const forbiddenPrefixes = [
   'VIBE_',
   'CARGO_BUILD_RUSTC',
   'CARGO_ALIAS_',
+  'LUA_INIT',
   'NPM_CONFIG_SCRIPT_SHELL',
   'NPM_CONFIG_NODE_OPTIONS',
   'NPM_CONFIG_USERCONFIG',
@@ -49,7 +53,7 @@ export function isForbiddenVariable(name: string): boolean {
   if (forbidden.has(name) || changesReading(name)) return true;
   const upper = name.toUpperCase();
   if (forbiddenPrefixes.some((prefix) => upper.startsWith(prefix))) return true;
-  if (/^CARGO_TARGET_\w+_(?:RUNNER|LINKER)$/.test(name)) return true;
+  if (/^(?:CARGO_TARGET_\w+_(?:RUNNER|LINKER)|CMAKE_\w+_LAUNCHER)$/.test(name)) return true;
   return name.startsWith('GIT_') && !harmlessGit.has(name);
 }
 
@@ -69,6 +73,9 @@ export function refuseAssignment(name: string, value: string | undefined, by: st
       'variables',
       `\`${name}\` is computed by the shell, which may run what it is set to; use a variable of another name.`,
     );
+  }
+  if (/-XX:On\w+=/.test(value ?? '')) {
+    return deny('variables', `\`${name}\` would make Java run a command; leave \`-XX:On…\` out of it.`);
   }
   if (!isReadableCoding(name, value ?? '$')) {
     return deny(

@@ -59,6 +59,7 @@ const writerTable: ReadonlyMap<string, Writer> = new Map<string, Writer>([
     },
   ],
   ['mv', { ...copyValues, writes: 'move' }],
+  ['sponge', { writes: 'all', exact: true }],
   ['tee', { writes: 'all', exact: true }],
   ['touch', { writes: 'all', values: 'drt', longValues: ['--date', '--reference', '--time'] }],
   ['mkdir', { writes: 'all', values: 'm', longValues: ['--mode'], modes: ['-m', '--mode'] }],
