@@ -29,7 +29,8 @@ export interface GrepReport {
 /** @param show how the output names the file at a path */
 export function createGrepReport(mode: GrepMode, context: number, show: (path: string) => string): GrepReport {
   const blocks: GrepBlock[] = [];
-  let characters = 0;
+  /** Of the lines joined by newlines. */
+  let characters = -1;
   let isFull = false;
   let path = '';
   let shown = '';

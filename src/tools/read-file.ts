@@ -112,9 +112,10 @@ function createPage(offset: number, limit: number): Page {
       let start = 0;
       for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, start)) {
         if (isWanted()) {
-          if (line === undefined && at - start <= maxLineCharacters) lines.push(decodeShort(chunk, start, at));
-          else {
-            line ??= createLine();
+          if (line === undefined && number > 1 && at - start <= maxLineCharacters) {
+            lines.push(decodeShort(chunk, start, at));
+          } else {
+            line ??= createLine(number === 1);
             line.add(chunk.subarray(start, at));
             lines.push(line.end());
             line = undefined;
@@ -124,12 +125,10 @@ function createPage(offset: number, limit: number): Page {
         start = at + 1;
       }
       hasOpenLine = start < chunk.length;
-      if (hasOpenLine && isWanted()) (line ??= createLine()).add(chunk.subarray(start));
+      if (hasOpenLine && isWanted()) (line ??= createLine(number === 1)).add(chunk.subarray(start));
     },
     end() {
       if (hasOpenLine && isWanted() && line !== undefined) lines.push(line.end());
-      const [first] = lines;
-      if (offset === 1 && first !== undefined && first.startsWith('\ufeff')) lines[0] = first.slice(1);
       return { lines, total: hasOpenLine ? number : number - 1 };
     },
   };
@@ -148,14 +147,18 @@ interface Line {
   end(): string;
 }
 
-/** One line from pieces: its first characters and the number of all. */
-function createLine(): Line {
+/** One line from pieces: its first characters and the number of all. The byte order mark of a file is no part of its first. */
+function createLine(isFirst: boolean): Line {
   const decoder = new StringDecoder('utf8');
   let kept = '';
   let characters = 0;
   let endsWithReturn = false;
+  let mayBeMark = isFirst;
 
-  function append(text: string): void {
+  function append(piece: string): void {
+    const text = mayBeMark && piece.startsWith('\ufeff') ? piece.slice(1) : piece;
+    if (piece === '') return;
+    mayBeMark = false;
     if (text === '') return;
     if (kept.length <= maxLineCharacters * 2) kept += text.slice(0, maxLineCharacters * 2 + 2);
     characters += countCodePoints(text);
