@@ -9,14 +9,14 @@ export interface GlobPattern {
 }
 
 /**
- * Makes a matcher: `*` stays in one directory, `**` crosses them, `{a,b}` chooses; hidden names match too.
+ * Makes a matcher: `*` stays in one directory, `**` crosses them, `{a,b}` chooses, `[ab]` and `[!ab]` are one character;
+ * hidden names match too. Parentheses, bars, plus and dollar signs are part of names, as in `app/(shop)/page.tsx`.
  * Directories that cannot lead to a match are told apart by the pattern's fixed front and by its depth.
  * @throws EngineError `invalid_request` for a pattern that cannot be read
  */
 export function createGlobPattern(pattern: string): GlobPattern {
   const isMatch = compile(pattern);
-  const { base, maxDepth } = describe(pattern);
-  const front = base === '' ? '' : `${base}/`;
+  const { front, maxDepth } = describe(pattern);
   return {
     matches: (path) => isMatch(path),
     mayMatchBelow(path) {
@@ -28,23 +28,24 @@ export function createGlobPattern(pattern: string): GlobPattern {
 }
 
 function compile(pattern: string): (path: string) => boolean {
+  // why: the library would take them for those of a regular expression
+  const escaped = pattern.replaceAll(/\\.|[()|+$]/gsu, (found) => (found.length > 1 ? found : `\\${found}`));
   try {
-    return picomatch(pattern, { dot: true });
+    return picomatch(escaped, { dot: true, posix: true, strictSlashes: true });
   } catch (cause) {
     throw new EngineError('invalid_request', `Invalid glob pattern: ${messageOf(cause)}`, { cause });
   }
 }
 
-function describe(pattern: string): { base: string; maxDepth: number | undefined } {
-  const { base, isGlob, negated, negatedExtglob } = picomatch.scan(pattern);
-  if (negated || negatedExtglob || pattern.includes('\\')) return { base: '', maxDepth: undefined };
-  if (!isGlob) return { base: parentOf(pattern), maxDepth: pattern.split('/').length };
-  // A slash inside braces or an extended group makes the depth a matter of choice.
+/**
+ * The directories every match lies in, empty or ending with `/`, and how many levels a match has at most. Also right for one
+ * who reads parentheses as groups, as the patterns of rules do.
+ */
+function describe(pattern: string): { front: string; maxDepth: number | undefined } {
+  if (pattern.startsWith('!') || pattern.includes('\\')) return { front: '', maxDepth: undefined };
+  const fixed = /^[^*?[\]{}()|!+@]*/.exec(pattern)?.[0] ?? '';
+  const front = fixed.slice(0, fixed.lastIndexOf('/') + 1);
+  // A slash inside braces or a group makes the depth a matter of choice.
   const isPlain = !pattern.includes('**') && !/[{(]/.test(pattern);
-  return { base, maxDepth: isPlain ? pattern.split('/').length : undefined };
-}
-
-function parentOf(path: string): string {
-  const end = path.lastIndexOf('/');
-  return end < 0 ? '' : path.slice(0, end);
+  return { front, maxDepth: isPlain ? pattern.split('/').length : undefined };
 }

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { isEngineError } from '../protocol/error.ts';
 import { errorOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
 import { codeOf } from './containment.ts';
 import { createGlobPattern } from './glob-pattern.ts';
@@ -62,7 +63,6 @@ export function findFiles(input: GlobInput, share: GlobShare, context: ToolConte
   if (!found.ok) return found;
   const { root } = found;
   if (root.kind === 'file') return refuse(`\`${root.shown}\` is not a directory.`);
-  const matcher = createGlobPattern(pattern.replace(/^(?:\.\/)+/, ''));
   const { own, maxDirectories = Infinity } = share;
   let entered = 0;
   const gate = own === undefined ? createFirstGate(() => entered >= maxDirectories) : createShareGate(own);
@@ -70,6 +70,7 @@ export function findFiles(input: GlobInput, share: GlobShare, context: ToolConte
   const check = (): void => context.throwIfCancelled?.();
   let looked = 0;
   try {
+    const matcher = createGlobPattern(pattern.replace(/^(?:\.\/)+/, ''));
     const end = walk(
       { start: root.real, rules: root.rules, order: 'none', check },
       {
@@ -92,6 +93,7 @@ export function findFiles(input: GlobInput, share: GlobShare, context: ToolConte
       .map((file) => ({ ...file, shown: root.show(file.path) }));
     return { ok: true, newest, total: files.length, left: gate.left, ...end };
   } catch (error) {
+    if (isEngineError(error) && error.kind === 'invalid_request') return refuse(error.message);
     if (codeOf(error) === 'EUNKNOWN') throw error;
     return refuse(`\`${root.shown}\` cannot be read (${codeOf(error)}).`);
   }

@@ -47,9 +47,6 @@ function joinParts(input: GlobInput, parts: readonly GlobPart[]): ToolOutput {
     unreadable += part.unreadable;
     cut ??= part.cut;
   }
-  if (total === 0) {
-    return okOutput(`No files matched \`${input.pattern}\`.`, { matches: 0, truncated: cut !== undefined });
-  }
   const lines = found
     .sort(byNewest)
     .slice(0, maxMatches)
@@ -60,6 +57,7 @@ function joinParts(input: GlobInput, parts: readonly GlobPart[]): ToolOutput {
     ...(cut === undefined ? [] : [`(${cut})`]),
     ...(unreadable > 0 ? [`(${unreadable} directories could not be read)`] : []),
   ];
-  const content = [lines.join('\n'), ...notes].join('\n\n');
+  const text = total === 0 ? `No files matched \`${input.pattern}\`.` : lines.join('\n');
+  const content = [text, ...notes].join('\n\n');
   return okOutput(content, { matches: total, truncated: isCut || cut !== undefined });
 }

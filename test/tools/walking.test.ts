@@ -150,8 +150,10 @@ test('WK10: a deep tree ends at a stated level', async () => {
   mkdirSync(deep, { recursive: true });
   writeFileSync(join(deep, 'file.txt'), 'needle');
 
-  expect((await workspace.call('grep', { pattern: 'needle' })).content).toBe(
-    'No matches for `needle`.\n\n(cut at 200 levels of directories)',
+  const note = '\n\n(cut at 200 levels of directories)';
+  expect((await workspace.call('grep', { pattern: 'needle' })).content).toBe(`No matches for \`needle\`.${note}`);
+  expect((await workspace.call('glob', { pattern: '**/file.txt' })).content).toBe(
+    `No files matched \`**/file.txt\`.${note}`,
   );
 });
 
