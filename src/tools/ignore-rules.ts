@@ -39,8 +39,7 @@ export function rulesAbove(start: string, scope: Scope): IgnoreRules | undefined
     const lead = `${relative(directory, start).split(sep).join('/')}/`;
     if (text !== undefined) frames.unshift({ ...createMatchers(text), lead, drop: 0 });
   }
-  const isStartIgnored = frames.some((frame) => frame.matcher.test(frame.lead).ignored);
-  return isStartIgnored || frames.length === 0 ? undefined : createRules(frames);
+  return frames.length === 0 || isStartIgnored(frames) ? undefined : createRules(frames);
 }
 
 /** Rules that ignore nothing. */
@@ -58,6 +57,15 @@ function ancestorsWithRules(start: string, scope: Scope): readonly string[] {
     if (isRepository(directory)) return all;
   }
   return inside;
+}
+
+/** What the nearest file that says anything of the start says of it. */
+function isStartIgnored(frames: readonly Frame[]): boolean {
+  for (const frame of frames.toReversed()) {
+    const verdict = frame.matcher.test(frame.lead);
+    if (verdict.ignored || verdict.unignored) return verdict.ignored;
+  }
+  return false;
 }
 
 function isRepository(directory: string): boolean {
@@ -88,10 +96,14 @@ interface FrameTest {
   readonly front: string;
 }
 
-/** Deep down only the patterns about names can match, and a name alone is matched faster than a path. */
+/**
+ * Deep down only the patterns about names can match, and a name alone is matched faster than a path. So it is in a directory
+ * that a nearer file took back: the matcher would ignore all of it.
+ */
 function testsInside({ matcher, names, reach, lead, drop }: Frame, prefix: string): readonly FrameTest[] {
   const front = lead + prefix.slice(drop);
-  if (front.split('/').length - 1 <= reach) return [{ matcher, front }];
+  const isTakenBack = front !== '' && matcher.test(front).ignored;
+  if (front.split('/').length - 1 <= reach && !isTakenBack) return [{ matcher, front }];
   return names === undefined ? [] : [{ matcher: names, front: '' }];
 }
 
@@ -127,7 +139,7 @@ export function readRules(path: string): string | undefined {
     if (opened.stats.size > maxRulesBytes) return undefined;
     const bytes = Buffer.alloc(opened.stats.size);
     const length = readSync(opened.fd, bytes, 0, bytes.length, 0);
-    return bytes.toString('utf8', 0, length);
+    return bytes.toString('utf8', 0, length).replace(/^\ufeff/, '');
   } catch {
     return undefined; // unreadable rules are no rules, as in git
   } finally {

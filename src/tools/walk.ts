@@ -134,8 +134,10 @@ function rulesOf(
   directory: Directory,
   entries: readonly Entry[],
   prefix: string,
-  inherited: IgnoreRules | undefined,
+  outer: IgnoreRules | undefined,
 ): IgnoreRules | undefined {
+  // A repository of its own has its own rules only, wherever it lies.
+  const inherited = entries.some((entry) => entry.name === '.git') ? undefined : outer;
   if (!entries.some((entry) => entry.name === '.gitignore' && entry.isFile())) return inherited;
   const text = readRules(directory.at('.gitignore'));
   return text === undefined ? inherited : (inherited ?? noRules).with(text, prefix);
