@@ -86,16 +86,18 @@ async function apply(
 ): Promise<ToolOutput> {
   const { shown } = place;
   const { oldText, newText } = chooseLineEnds(before, input);
-  const parts = before.split(oldText);
+  // why: half of a surrogate pair is in no text, though a search by code units would find it and cut a character in two
+  const parts = oldText.isWellFormed() ? before.split(oldText) : [before];
   const count = parts.length - 1;
   if (count === 0) {
     return errorOutput(
       `\`old_string\` was not found in \`${shown}\`. It must match the file exactly, blanks and line breaks included; read the file again.`,
     );
   }
-  if (count > 1 && !input.replace_all) {
+  const places = count === 1 && overlapsItself(before, oldText) ? 2 : count;
+  if (places > 1 && !input.replace_all) {
     return errorOutput(
-      `\`old_string\` occurs ${count} times in \`${shown}\`. Add more surrounding text to make it unique, or set \`replace_all\`.`,
+      `\`old_string\` occurs ${places} times in \`${shown}\`. Add more surrounding text to make it unique, or set \`replace_all\`.`,
     );
   }
   const after = parts.join(newText);
@@ -103,6 +105,11 @@ async function apply(
   const occurrences = count === 1 ? '1 occurrence' : `${count} occurrences`;
   const diff = describeEdit(shown, before, oldText, newText);
   return okOutput(`Edited \`${shown}\`: replaced ${occurrences}.\n\n${diff}`, { path: shown, replacements: count });
+}
+
+/** Whether a text begins again inside its first occurrence, as `aa` does in `aaa`: which of the two is meant cannot be told. */
+function overlapsItself(text: string, wanted: string): boolean {
+  return text.includes(wanted, text.indexOf(wanted) + 1);
 }
 
 /** Both strings as they are, or with CRLF when only so the old one occurs in a CRLF file. */

@@ -19,6 +19,52 @@ test('the middle of a long diff is cut', async () => {
   expect(output.content).toMatch(/\n\[\.\.\. \d+ characters omitted \.\.\.\]\n/);
 });
 
+test.each([
+  ['aaa', 'aa', 2],
+  ['}\n}\n}\n', '}\n}', 2],
+  ['ab ab ab', 'ab', 3],
+])('in %j the text %j is not in one place: %i', async (content, oldText, count) => {
+  using workspace = createWorkspace();
+  const file = workspace.write('a.txt', content);
+  const input = { path: 'a.txt', old_string: oldText, new_string: 'x' };
+
+  expect((await workspace.call('edit_file', input)).content).toMatch(
+    new RegExp(`^\`old_string\` occurs ${count} times in \`a\\.txt\`\\.`),
+  );
+  expect(readFileSync(file, 'utf8')).toBe(content);
+  expect((await workspace.call('edit_file', { ...input, replace_all: true })).is_error).toBe(false);
+  expect(readFileSync(file, 'utf8')).toBe(content.replaceAll(oldText, 'x'));
+});
+
+test('half of a character is in no text', async () => {
+  using workspace = createWorkspace();
+  const file = workspace.write('a.txt', 'x😀y');
+
+  for (const half of ['\ud83d', '\ude00', 'x\ud83d']) {
+    const output = await workspace.call('edit_file', { path: 'a.txt', old_string: half, new_string: 'z' });
+    expect(output.content).toMatch(/^`old_string` was not found in `a\.txt`\./);
+  }
+  expect(readFileSync(file, 'utf8')).toBe('x😀y');
+});
+
+test.each([
+  ['a\r\nb\r\n', 'a\nb', '1\n2', '1\r\n2\r\n'],
+  ['a\nb\nc\r\n', 'a\nb', '1\n2', '1\n2\nc\r\n'],
+  ['a\r\nb', 'b', '1\n2', 'a\r\n1\n2'],
+  ['a\nb', 'a\r\nb', 'x', undefined],
+  ['a\r\nb\r\na\r\nb\r\n', 'a\nb', 'x', undefined],
+  ['a\nb', 'b', '', 'a\n'],
+  ['a', 'a', '', ''],
+])('in %j, %j becomes %j', async (content, oldText, newText, expected) => {
+  using workspace = createWorkspace();
+  const file = workspace.write('a.txt', content);
+
+  const output = await workspace.call('edit_file', { path: 'a.txt', old_string: oldText, new_string: newText });
+
+  expect(output.is_error).toBe(expected === undefined);
+  expect(readFileSync(file, 'utf8')).toBe(expected ?? content);
+});
+
 test('a snippet with its own CRLF is not doubled, a byte order mark is kept', async () => {
   using workspace = createWorkspace();
   workspace.write('a.txt', '\ufeffone\r\ntwo\r\n');
@@ -36,9 +82,14 @@ test.each([
   ],
   [{ path: '.', old_string: 'a', new_string: 'b' }, '`.` is a directory and cannot be edited.'],
   [{ path: 'big', old_string: 'a', new_string: 'b' }, '`big` is larger than 10 MiB and cannot be edited.'],
+  [
+    { path: 'none', old_string: 'a', new_string: 'b' },
+    '`old_string` was not found in `none`. It must match the file exactly, blanks and line breaks included; read the file again.',
+  ],
 ])('%j is refused', async (input, content) => {
   using workspace = createWorkspace();
   workspace.write('dir/x', '');
+  workspace.write('none', '');
   workspace.write('big', Buffer.alloc(11 * 1_024 * 1_024, 'a'));
 
   expect(await workspace.call('edit_file', input)).toEqual({ content, is_error: true });
