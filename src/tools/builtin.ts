@@ -18,7 +18,7 @@ export interface BuiltinToolOptions {
   readonly web?: WebSettings | undefined;
   /** URL with `{query}`; without it there is no `web_search`. */
   readonly searchEndpoint?: string | undefined;
-  /** Canonical folders that tools never write to, besides `.git` and `.vibe` (reliability PC5). */
+  /** Folders that tools never write to, besides `.git` and `.vibe` (reliability PC5). */
   readonly protectedFolders?: readonly string[] | undefined;
 }
 

@@ -113,6 +113,11 @@ interface Prefix {
   readonly problem?: 'dangling' | 'loop';
 }
 
+/** A path with links resolved as far as it exists. */
+export function resolveExisting(path: string): string {
+  return canonicalPrefix(resolve(path)).path;
+}
+
 /** The longest existing prefix with links resolved, the rest appended. */
 function canonicalPrefix(absolute: string): Prefix {
   const found = canonical(absolute);

@@ -21,6 +21,12 @@ export function isInside(directory: string, path: string): boolean {
   return path.startsWith(directory.endsWith(sep) ? directory : directory + sep);
 }
 
+/** The same for file systems that ignore letter case and composition. */
+export function mayBeInside(directory: string, path: string): boolean {
+  const fold = (text: string): string => text.normalize('NFC').toLowerCase();
+  return isInside(fold(directory), fold(path));
+}
+
 /** Names from `directory` down to `path`, both absolute; nothing when it lies outside. */
 export function componentsBelow(directory: string, path: string): readonly string[] | undefined {
   const below = relative(directory, path);

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { lstatSync, type Stats } from 'node:fs';
-import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { constants, lstatSync, type Stats } from 'node:fs';
+import { access, open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ToolOutput } from '../protocol/tool.ts';
-import { codeOf, componentsBelowRoot, denied, type Scope } from './containment.ts';
+import { codeOf, componentsBelowRoot, denied, resolveExisting, type Scope } from './containment.ts';
 import { type Folder, openFolder, statsOf, type StepProblem } from './folder.ts';
 import { quotePath, toFsPath, unquotePath } from './names.ts';
-import { isInside, refusePathText, refuseProtected } from './path-rules.ts';
+import { mayBeInside, refusePathText, refuseProtected } from './path-rules.ts';
 
 /** The place of one file to write: its directory held open, so that nothing can slip a link in front of it. */
 export interface WriteTarget extends AsyncDisposable {
@@ -40,7 +40,7 @@ export type NoTarget = {
 export interface WriteRules {
   /** Make directories above the file that do not exist. */
   readonly createParents: boolean;
-  /** Canonical folders that are not writable besides `.git` and `.vibe`. */
+  /** Folders that are not writable besides `.git` and `.vibe`, whether or not they exist yet (reliability PC5). */
   readonly protectedFolders?: readonly string[] | undefined;
 }
 
@@ -94,7 +94,7 @@ function judge(path: string, scope: Scope, protectedFolders: readonly string[]):
   }
   const shown = components.length === 0 ? '.' : quotePath(components.join('/'));
   const absolute = join(scope.root, ...components);
-  const isProtected = protectedFolders.some((folder) => isInside(folder, absolute));
+  const isProtected = protectedFolders.some((folder) => mayBeInside(resolveExisting(folder), absolute));
   const guard =
     refuseProtected(components) ??
     (isProtected ? `\`${shown}\` belongs to the engine and is not writable by tools` : undefined);
@@ -182,6 +182,8 @@ async function replaceFile(
   before: Stats | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  // why: a new file in its place needs no right to the old one, so that a file marked as read-only would be lost
+  if (before !== undefined) await access(toFsPath(folder.at(name)), constants.W_OK);
   const temporary = folder.at(`.vibe-${randomBytes(6).toString('hex')}.tmp`);
   const file = await open(toFsPath(temporary), 'wx', 0o666);
   try {

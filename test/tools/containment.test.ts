@@ -133,6 +133,19 @@ describe('writing', () => {
     expect(existsSync(join(workspace.root, 'settings'))).toBe(false);
   });
 
+  test('PC5: also by another spelling of them, and before they exist', async () => {
+    using workspace = createWorkspace();
+    workspace.link('../door', workspace.root);
+    const protectedFolders = [join(workspace.root, '../door/Settings/user')];
+
+    for (const path of ['Settings/user/mcp.json', 'settings/USER/mcp.json', 'Settings/user']) {
+      const output = await workspace.call('write_file', { path, content: '{}' }, { builtin: { protectedFolders } });
+      expect(output.content).toEqual(denied);
+    }
+    const beside = { path: 'Settings/users.json', content: '{}' };
+    expect((await workspace.call('write_file', beside, { builtin: { protectedFolders } })).is_error).toBe(false);
+  });
+
   test('PC7: a file is replaced: a hard link elsewhere keeps its content, the mode stays', async () => {
     using workspace = createWorkspace();
     const file = workspace.write('run.sh', 'old');
