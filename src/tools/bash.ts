@@ -129,6 +129,8 @@ async function follow(child: Child, watch: Watch): Promise<ToolOutput> {
   }, watch.timeoutSecs * 1_000);
   if (watch.signal.aborted) stop();
   else watch.signal.addEventListener('abort', stop, { once: true });
+  // why: only the command can be late; what it left behind may hold its output for a while longer
+  void child.exited.then(() => clearTimeout(timer));
   try {
     const exit = await child.closed;
     const strays = await endStrays(watch.marker, child.pid);

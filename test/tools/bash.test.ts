@@ -51,6 +51,19 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     expect(existsSync(join(workspace.root, 'late'))).toBe(false);
   });
 
+  test.skipIf(process.platform !== 'linux')(
+    'PL8: a command that ended in time did not time out, whoever still holds its output',
+    async () => {
+      using workspace = createWorkspace();
+      const command = 'setsid sleep 60 & sleep 0.2; echo done';
+
+      const output = await workspace.call('bash', { command, timeout_secs: 1 });
+
+      expect(output).toMatchObject({ is_error: false, metadata: { exit_code: 0, timed_out: false } });
+      expect(output.content).toBe('done\n\nExit code: 0');
+    },
+  );
+
   test('a cancelled call ends its group and rejects with the reason', async () => {
     using workspace = createWorkspace();
     const cancel = new AbortController();
