@@ -4,8 +4,8 @@ import { childSignal } from '../protocol/signal.ts';
 import { errorOutput, okOutput, type ToolContext, type ToolOutput } from '../protocol/tool.ts';
 import { denied } from './containment.ts';
 import { toPlainText } from './html-text.ts';
-import { withoutOpenEnd } from './output-collector.ts';
 import { isPublicAddress } from '../transport/public-address.ts';
+import { decodeBody } from './web-body.ts';
 import { requestWeb, type WebResponse } from './web-request.ts';
 
 export interface WebSettings {
@@ -50,9 +50,8 @@ async function follow(
       signal,
       isAllowedAddress: settings.isAllowedAddress ?? isPublicAddress,
     });
-    const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && response.location !== undefined;
-    if (!isRedirect) return { response, finalUrl: url };
-    url = parseWebUrl(response.location ?? '', settings, url);
+    if (response.location === undefined) return { response, finalUrl: url };
+    url = parseWebUrl(response.location, settings, url);
   }
   throw new EngineError('network', `more than ${maxRedirects} redirects`);
 }
@@ -87,8 +86,12 @@ function describe(response: WebResponse, url: URL): ToolOutput {
   const { status, statusText, contentType, isCut } = response;
   const metadata = { url: url.href, status, content_type: contentType, bytes: response.body.length };
   if (!isText(contentType)) return errorOutput(`\`${url.href}\` is of type \`${contentType}\`, not text.`, metadata);
-  const text = decode(response);
-  if (text === undefined) return errorOutput(`The answer of \`${url.href}\` ended inside a character.`, metadata);
+  const decoded = decodeBody(response);
+  if (!decoded.ok) {
+    const problem = decoded.reason === 'cut' ? 'ended inside a character' : 'is binary and cannot be shown as text';
+    return errorOutput(`The answer of \`${url.href}\` ${problem}.`, metadata);
+  }
+  const { text } = decoded;
   const readable = isHtml(contentType, text) ? toPlainText(text) : text.trim();
   const total = countCharacters(readable);
   const shown = firstCharacters(readable, maxCharacters);
@@ -106,20 +109,4 @@ function isText(contentType: string): boolean {
 function isHtml(contentType: string, text: string): boolean {
   if (contentType === '') return /^\s*<(?:!doctype html|html)/i.test(text);
   return contentType === 'text/html' || contentType === 'application/xhtml+xml';
-}
-
-/** The body as text; nothing when a complete body ends inside a character (reliability FR2). */
-function decode(response: WebResponse): string | undefined {
-  const decoder = createDecoder(response.charset);
-  const whole = decoder.encoding === 'utf-8' ? withoutOpenEnd(response.body) : response.body;
-  if (!response.isCut && whole.length < response.body.length) return undefined;
-  return decoder.decode(whole);
-}
-
-function createDecoder(charset: string | undefined): { readonly encoding: string; decode(bytes: Buffer): string } {
-  try {
-    return new TextDecoder(charset ?? 'utf-8');
-  } catch {
-    return new TextDecoder('utf-8'); // an unknown name; most pages are UTF-8 whatever they say
-  }
 }

@@ -19,6 +19,7 @@ export interface WebRequest {
 export interface WebResponse {
   readonly status: number;
   readonly statusText: string;
+  /** Where a redirect leads; its body is not read. */
   readonly location: string | undefined;
   /** Lower case, without parameters. */
   readonly contentType: string;
@@ -78,26 +79,38 @@ function createLookup(request: WebRequest): LookupFunction {
 }
 
 async function readResponse(response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<WebResponse> {
-  const type = response.headers['content-type'] ?? '';
+  const { statusCode: status = 0, statusMessage: statusText = '', headers } = response;
+  const type = headers['content-type'] ?? '';
+  const location = redirects.has(status) ? headers.location : undefined;
+  try {
+    const body = location === undefined ? await readBody(response, maxBytes + 1, signal) : Buffer.alloc(0);
+    return {
+      status,
+      statusText,
+      location,
+      contentType: type.split(';')[0]?.trim().toLowerCase() ?? '',
+      charset: /charset\s*=\s*"?([^\s";]+)/i.exec(type)?.[1],
+      body: body.subarray(0, maxBytes),
+      isCut: body.length > maxBytes,
+    };
+  } finally {
+    response.destroy(); // also what is not read to its end, or not at all
+  }
+}
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** The first `maxBytes` of a body, or a little more. */
+async function readBody(response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  const body = decompress(response);
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of decompress(response) as AsyncIterable<Buffer>) {
     signal.throwIfAborted();
     chunks.push(chunk);
     length += chunk.length;
-    if (length > maxBytes) break;
+    if (length >= maxBytes) break;
   }
-  response.destroy();
-  return {
-    status: response.statusCode ?? 0,
-    statusText: response.statusMessage ?? '',
-    location: response.headers.location,
-    contentType: type.split(';')[0]?.trim().toLowerCase() ?? '',
-    charset: /charset\s*=\s*"?([^\s";]+)/i.exec(type)?.[1],
-    body: Buffer.concat(chunks).subarray(0, maxBytes),
-    isCut: length > maxBytes,
-  };
+  return Buffer.concat(chunks);
 }
 
 function decompress(response: IncomingMessage): Readable {

@@ -8,9 +8,8 @@ const maxResults = 10;
 const maxBytes = 2 * 1_024 * 1_024;
 const timeoutMs = 30_000;
 
-const answer = z.looseObject({
-  results: z.array(z.looseObject({ title: z.string().nullish(), url: z.string(), content: z.string().nullish() })),
-});
+const answer = z.looseObject({ results: z.array(z.unknown()) });
+const result = z.looseObject({ title: z.string().nullish(), url: z.string(), content: z.string().nullish() });
 
 /**
  * Searches by a SearXNG-style JSON endpoint (agent-runtime 16).
@@ -31,7 +30,9 @@ export async function searchWeb(query: string, context: ToolContext, endpoint: s
       throw new EngineError('network', `the search endpoint answered HTTP ${response.status}`);
     const parsed = answer.safeParse(parseJson(response.body.toString('utf8')));
     if (!parsed.success) throw new EngineError('network', 'the search endpoint gave no list of results');
-    const results = parsed.data.results.slice(0, maxResults);
+    // One that cannot be read does not take the others with it.
+    const readable = parsed.data.results.map((entry) => result.safeParse(entry)).filter((entry) => entry.success);
+    const results = readable.slice(0, maxResults).map((entry) => entry.data);
     if (results.length === 0) return okOutput(`No results for \`${query}\`.`, { results: 0 });
     const shown = results.map(({ title, url: link, content }, index) => {
       const lines = [

@@ -30,7 +30,8 @@ const specialV6 = [
 /** Whether an IP address, as text, is one of the public internet. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
-  if (family === 0) return false;
+  // A zone (`fe80::1%eth0`) only means something on this machine's own networks.
+  if (family === 0 || address.includes('%')) return false;
   const special = new BlockList();
   if (family === 4) {
     for (const [network, bits] of specialV4) special.addSubnet(network, bits, 'ipv4');
