@@ -7,6 +7,7 @@ import type { Config } from './config/schema.ts';
 import { toActorEvent } from './engine/actor-events.ts';
 import { createAdmission } from './engine/admission.ts';
 import { type AgentRegistry, createAgentRegistry, registerAgents, toSpec } from './engine/agents.ts';
+import { checkEngineOptions } from './engine/check-options.ts';
 import { createLoopDelayMonitor } from './engine/loop-delay.ts';
 import { createLoopWatch } from './engine/loop-watch.ts';
 import { type MapInput, type MapOptions, mapRuns } from './engine/map.ts';
@@ -97,6 +98,7 @@ export interface Engine extends AsyncDisposable {
  * @throws EngineError `config` for bad options or files, `plugin` when a required plugin does not start
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+  checkEngineOptions(options);
   const logger = options.logger ?? silentLogger;
   const clock = options.clock ?? systemClock;
   const newId = options.newId ?? createRandomIds();

@@ -8,7 +8,8 @@ import { type BusEvent, createEventSchemas, ephemeralTypes, type EventType } fro
 import { compileCheck } from './fast-check.ts';
 import { createEventStream, type EventStream, type StreamOptions } from './stream.ts';
 
-export type EventListener<T extends EventType = EventType> = (envelope: Envelope<T>) => void | Promise<void>;
+/** What it returns is of no interest, but a promise that rejects is logged like a throw. */
+export type EventListener<T extends EventType = EventType> = (envelope: Envelope<T>) => unknown;
 
 /** What is observed: one event type, everything, or everything of one run. */
 export type Topic = EventType | '*' | { readonly run: RunId };

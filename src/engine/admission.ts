@@ -1,5 +1,6 @@
 import type { Clock } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
+import { checkWhole } from '../protocol/option-check.ts';
 
 /** How many runs an engine executes at once, and what happens to more. */
 export interface AdmissionOptions {
@@ -59,9 +60,10 @@ export function createAdmission(
   options: AdmissionOptions,
   deps: { readonly clock: Pick<Clock, 'elapsed'> },
 ): Admission {
-  const maxActive = readLimit('maxActiveRuns', options.maxActiveRuns, 1);
-  const maxPerTenant = readLimit('maxActivePerTenant', options.maxActivePerTenant, 1);
-  const maxQueued = options.maxQueued === undefined ? 10_000 : readLimit('maxQueued', options.maxQueued, 0);
+  const unlimited = Number.POSITIVE_INFINITY;
+  const maxActive = checkWhole('admission.maxActiveRuns', options.maxActiveRuns, 1) ?? unlimited;
+  const maxPerTenant = checkWhole('admission.maxActivePerTenant', options.maxActivePerTenant, 1) ?? unlimited;
+  const maxQueued = checkWhole('admission.maxQueued', options.maxQueued, 0) ?? 10_000;
   const tenants = new Map<string, Tenant>();
   let active = 0;
   let queued = 0;
@@ -215,10 +217,4 @@ function insert(waiting: Waiting[], entry: Waiting): number {
 function remove(waiting: Waiting[], entry: Waiting): boolean {
   const index = waiting.indexOf(entry);
   return index >= 0 && waiting.splice(index, 1).length > 0;
-}
-
-function readLimit(name: keyof AdmissionOptions, value: number | undefined, least: number): number {
-  if (value === undefined) return Number.POSITIVE_INFINITY;
-  if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new EngineError('config', `option \`admission.${name}\` must be a whole number from ${least} on, not ${value}`);
 }

@@ -1,9 +1,10 @@
 import type { Bus } from '../bus/bus.ts';
 import type { AgentInput, AgentOutcome, AgentStop } from '../protocol/agent.ts';
 import type { Clock } from '../protocol/deps.ts';
-import { EngineError, isEngineError, toEngineError } from '../protocol/error.ts';
+import { isEngineError, toEngineError } from '../protocol/error.ts';
 import type { NewId } from '../protocol/ids.ts';
 import { noUsage, userText } from '../protocol/message.ts';
+import { checkWhole } from '../protocol/option-check.ts';
 import { eitherSignal } from '../protocol/signal.ts';
 import type { RunOptions } from './options.ts';
 import type { RunHandle } from './run-handle.ts';
@@ -46,9 +47,7 @@ export async function mapRuns(
   { concurrency = 8, onProgress, ...options }: MapOptions,
   deps: MapDeps,
 ): Promise<readonly AgentOutcome[]> {
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
-    throw new EngineError('config', `option \`concurrency\` must be a whole number from 1 on, not ${concurrency}`);
-  }
+  checkWhole('concurrency', concurrency, 1);
   // why: how many there are is part of the first report; and what the caller does to the list later is no concern of the runs
   const inputs = [...given];
   const map = deps.newId.uuid();

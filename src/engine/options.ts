@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { TrustCheck } from '../config/trust.ts';
 import type { AgentInput, TaskInfo } from '../protocol/agent.ts';
 import type { Clock, Logger } from '../protocol/deps.ts';
-import { EngineError } from '../protocol/error.ts';
+import { checkWhole } from '../protocol/option-check.ts';
 import type { NewId } from '../protocol/ids.ts';
 import type { McpServerInput } from '../protocol/mcp.ts';
 import type { Message } from '../protocol/message.ts';
@@ -214,14 +214,8 @@ export function resolveLimits(...sources: readonly RunLimits[]): ResolvedLimits 
   const resolved: { [name: string]: number } = { ...defaultLimits };
   for (const [name, least] of Object.entries(leastValues)) {
     const value = sources.map((source) => source[name as keyof RunLimits]).find((candidate) => candidate !== undefined);
-    if (value === undefined) continue;
-    if (!Number.isSafeInteger(value) || value < least || value > maxTimerMs) {
-      throw new EngineError(
-        'config',
-        `option \`${name}\` must be a whole number from ${least} to ${maxTimerMs}, not ${value}`,
-      );
-    }
-    resolved[name] = value;
+    const checked = checkWhole(name, value, least, maxTimerMs);
+    if (checked !== undefined) resolved[name] = checked;
   }
   return resolved as unknown as ResolvedLimits;
 }

@@ -2,6 +2,7 @@ import { EngineError } from '../protocol/error.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { parseRules } from '../tools/rules.ts';
 import type { Ticket } from './admission.ts';
+import { checkRunOptions } from './check-options.ts';
 import { checkDelegates, createOffers } from './offer.ts';
 import { resolveLimits, setsLimit } from './options.ts';
 import type { RunHandle } from './run-handle.ts';
@@ -55,8 +56,8 @@ export function createRuns(deps: RunsDeps): Runs {
   function start(request: RunRequest): StartedRun {
     if (isClosed) throw new EngineError('other', 'the engine is closed', { code: 'engine_closed' });
     const { spec, options, parent, earlier } = request;
+    checkRunOptions(options);
     const id = earlier?.run ?? (options.runId === undefined ? deps.newId.run() : (options.runId as RunId));
-    if (id === '') throw new EngineError('config', 'option `runId` must not be empty');
     if (active.has(id)) throw new EngineError('invalid_request', `run \`${id}\` is already active`);
     checkDelegates(spec, deps.agents);
     const chosen = deps.chooseModel(spec, options);
@@ -87,7 +88,6 @@ export function createRuns(deps: RunsDeps): Runs {
   function enter({ options, parent }: RunRequest): Ticket | undefined {
     if (parent !== undefined) return undefined;
     const { tenant = '', priority = 0, whenBusy = 'queue' } = options;
-    if (!Number.isFinite(priority)) throw new EngineError('config', 'option `priority` must be a number');
     return deps.admission.enter({ tenant, priority, mayWait: whenBusy === 'queue' });
   }
 

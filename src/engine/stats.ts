@@ -2,7 +2,7 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { Clock } from '../protocol/deps.ts';
-import { EngineError } from '../protocol/error.ts';
+import { checkWhole } from '../protocol/option-check.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import type { RunPool } from '../workers/run-pool.ts';
 import type { ToolPool } from '../workers/tool-pool.ts';
@@ -42,12 +42,7 @@ export function createStats(deps: StatsDeps): StatsSource {
   let timer: NodeJS.Timeout | undefined;
 
   if (intervalMs !== undefined) {
-    if (!Number.isSafeInteger(intervalMs) || intervalMs < 10 || intervalMs > maxTimerMs) {
-      throw new EngineError(
-        'config',
-        `option \`statsIntervalMs\` must be a whole number from 10 to ${maxTimerMs}, not ${intervalMs}`,
-      );
-    }
+    checkWhole('statsIntervalMs', intervalMs, 10, maxTimerMs);
     delay.start();
     timer = setInterval(() => void bus.publish({ type: 'engine_stats', ...read() }), intervalMs);
     timer.unref();

@@ -13,7 +13,8 @@ export interface BeforeToolCall {
 export type BeforeToolAnswer = void | undefined | null | { readonly abort: string } | { readonly ask: string };
 
 export type BeforeToolHook = (call: BeforeToolCall) => BeforeToolAnswer | Promise<BeforeToolAnswer>;
-export type AfterToolHook = (call: BeforeToolCall & { readonly output: ToolOutput }) => void | Promise<void>;
+/** A promise is waited for; what it gives is of no interest. */
+export type AfterToolHook = (call: BeforeToolCall & { readonly output: ToolOutput }) => unknown;
 /** Text to append to the system prompt, or nothing. */
 export type AugmentPromptHook = (
   role: string,

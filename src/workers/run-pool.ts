@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { EngineError, fromWireError, isEngineError, messageOf } from '../protocol/error.ts';
 import type { Logger } from '../protocol/deps.ts';
+import { checkWhole } from '../protocol/option-check.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import { workerEntry } from './entry.ts';
 import type { RunResult } from './execute-run.ts';
@@ -55,10 +56,13 @@ export interface RunPool {
 /** Measured: docs/adr, "how many runs share a thread". */
 export const defaultRunsPerThread = 1_000;
 
-/** Threads start at the first run. */
+/**
+ * Threads start at the first run.
+ * @throws EngineError `config` for a number of threads or runs that is no whole number from 1 on
+ */
 export function createRunPool(options: RunPoolOptions): RunPool {
-  const threads = Math.max(1, options.threads ?? availableParallelism());
-  const capacity = threads * Math.max(1, options.runsPerThread ?? defaultRunsPerThread);
+  const threads = checkWhole('threads', options.threads, 1) ?? Math.max(1, availableParallelism());
+  const capacity = threads * (checkWhole('runsPerThread', options.runsPerThread, 1) ?? defaultRunsPerThread);
   const waiting = createFairQueue<() => void>();
   const links = new Set<RunLink>();
   const utilizations = new WeakMap<Worker, EventLoopUtilization>();

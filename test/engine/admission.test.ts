@@ -56,6 +56,19 @@ describe('who is next', () => {
     expect(order.slice(4).sort()).toEqual(['a', 'a', 'b', 'b']);
   });
 
+  test('the tenant with the fewest active runs is next, though it had a turn later', async () => {
+    const admission = createAdmission({ maxActiveRuns: 4 }, { clock });
+    const order: string[] = [];
+    const active = ['a', 'a', 'a', 'b'].map((tenant) => enter(admission, tenant, order));
+    enter(admission, 'a', order, 'fourth of a');
+    enter(admission, 'b', order, 'second of b');
+
+    active[0]?.leave();
+    await settle();
+
+    expect(order.slice(4)).toEqual(['second of b']);
+  });
+
   test('runs of one tenant go by priority, then in order of arrival', async () => {
     const admission = createAdmission({ maxActiveRuns: 1 }, { clock });
     const order: string[] = [];
