@@ -27,7 +27,7 @@ export interface ToolContextData {
   /** The folder the tool works in, as configured. */
   readonly workspace_root: string;
   readonly permissions: Permissions;
-  readonly task_id?: string;
+  readonly task_id?: string | undefined;
   /** Role of the calling agent; `anonymous` outside a run. */
   readonly agent: string;
   readonly call: CallId;
@@ -40,7 +40,7 @@ export interface ToolContext extends ToolContextData {
   /** Reports progress of a long call; shown as an event, never to the model. */
   readonly onProgress?: (progress: ToolProgress) => void;
   /** Called when a call that had to wait for a thread begins; its time limit counts from then (reliability WK11). */
-  readonly onStarted?: () => void;
+  readonly onStarted?: (() => void) | undefined;
   /** How long a call may go on after its signal aborted before it is ended by force. Default 1 000. */
   readonly graceMs?: number;
   /** Throws the signal's reason once it aborted; in a worker thread also in the middle of a busy loop. */

@@ -31,7 +31,7 @@ export class CallEnd implements CancelListener {
 
 /** Whether a call failed because it was told to end. */
 export function isAbort(error: unknown, limit: CallLimit): boolean {
-  if (!limit.isAborted) return false;
+  if (!limit.isCancelled) return false;
   if (error === limit.reason) return true;
   if (isEngineError(error)) return error.kind === 'cancelled';
   return error instanceof Error && error.name === 'AbortError';

@@ -1,4 +1,4 @@
-import type { Cancellation, CancelListener } from '../protocol/cancellation.ts';
+import type { Cancellation, CancelListener, CancelSource } from '../protocol/cancellation.ts';
 import { OpenList, type Placed } from '../protocol/open-list.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 
@@ -66,7 +66,7 @@ export class CallLimits implements CancelListener {
 }
 
 /** Of one call. Its signal is made when somebody looks at it, which for most calls nobody does. */
-export class CallLimit implements Disposable, Placed {
+export class CallLimit implements CancelSource, Disposable, Placed {
   /** On the clock of `performance.now()`. */
   endsAt = Number.POSITIVE_INFINITY;
   /** Among the limits that are followed. */
@@ -76,7 +76,8 @@ export class CallLimit implements Disposable, Placed {
   readonly timeoutMs: number;
   #controller: AbortController | undefined;
   #timeout: DOMException | undefined;
-  #listener: CancelListener | undefined;
+  // why: as in a cancellation, one at most as a rule
+  #listeners: readonly CancelListener[] = nobody;
 
   constructor(limits: CallLimits, timeoutMs: number) {
     this.#limits = limits;
@@ -87,13 +88,13 @@ export class CallLimit implements Disposable, Placed {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.isAborted) this.#controller.abort(this.reason);
+      if (this.isCancelled) this.#controller.abort(this.reason);
       else this.#limits.follow(this);
     }
     return this.#controller.signal;
   }
 
-  get isAborted(): boolean {
+  get isCancelled(): boolean {
     return this.#timeout !== undefined || this.#limits.run.isCancelled;
   }
 
@@ -106,23 +107,29 @@ export class CallLimit implements Disposable, Placed {
   }
 
   /** @throws the reason, once the call is to end */
-  throwIfAborted(): void {
-    if (this.isAborted) throw this.reason;
+  throwIfCancelled(): void {
+    if (this.isCancelled) throw this.reason;
   }
 
   /** The time of the call runs from now on; a second start changes nothing. */
   startClock(): void {
-    if (this.timeoutMs <= 0 || this.endsAt !== Number.POSITIVE_INFINITY || this.isAborted) return;
+    if (this.timeoutMs <= 0 || this.endsAt !== Number.POSITIVE_INFINITY || this.isCancelled) return;
     this.endsAt = performance.now() + this.timeoutMs;
     this.#limits.follow(this);
     this.#limits.watch(this.endsAt);
   }
 
-  /** Tells the listener once, when the call is to end; at once when it already is. */
   listen(listener: CancelListener): void {
-    this.#listener = listener;
-    if (this.isAborted) listener.onCancelled(this.reason);
-    else this.#limits.follow(this);
+    if (this.isCancelled) {
+      listener.onCancelled(this.reason);
+      return;
+    }
+    this.#listeners = [...this.#listeners, listener];
+    this.#limits.follow(this);
+  }
+
+  unlisten(listener: CancelListener): void {
+    this.#listeners = this.#listeners.filter((other) => other !== listener);
   }
 
   timeOut(): void {
@@ -134,10 +141,14 @@ export class CallLimit implements Disposable, Placed {
   end(): void {
     this.#limits.leave(this);
     this.#controller?.abort(this.reason);
-    this.#listener?.onCancelled(this.reason);
+    const listeners = this.#listeners;
+    this.#listeners = nobody;
+    for (const listener of listeners) listener.onCancelled(this.reason);
   }
 
   [Symbol.dispose](): void {
     this.#limits.leave(this);
   }
 }
+
+const nobody: readonly CancelListener[] = [];

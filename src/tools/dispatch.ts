@@ -145,20 +145,20 @@ class ToolDispatch {
 
   #toContext(call: CallId, limit: CallLimit, tool: Tool): ToolContext {
     const settings = this.#settings;
-    const context: UnsignalledContext = {
+    // why: one literal with all there may be. V8 gives objects made by spreading a shape each, and keeps what a property
+    // added later leads to until a full collection
+    return withLazySignal({
       workspace_root: settings.workspaceRoot,
       permissions: settings.permissions,
+      task_id: settings.taskId,
       agent: settings.role,
       call,
       run: settings.run,
       graceMs: settings.cancelGraceMs,
-      throwIfCancelled: () => limit.throwIfAborted(),
+      throwIfCancelled: () => limit.throwIfCancelled(),
+      onStarted: tool.runs_in === 'thread' ? () => limit.startClock() : undefined,
       [signalSource]: limit,
-    };
-    // why: not by spreading, which makes V8 give every context a shape of its own
-    if (tool.runs_in === 'thread') context.onStarted = () => limit.startClock();
-    if (settings.taskId !== undefined) context.task_id = settings.taskId;
-    return withLazySignal(context);
+    });
   }
 
   #execute(tool: Tool, call: AdmittedCall): MaybePromise<ToolAnswer> {
@@ -314,11 +314,6 @@ class ToolDispatch {
     }
   }
 }
-
-/** A context of a call before it has its signal. */
-type UnsignalledContext = {
-  -readonly [Field in keyof ToolContext as Field extends 'signal' ? never : Field]: ToolContext[Field];
-} & { readonly [signalSource]: CallLimit };
 
 function toThrown({ tool, limit }: AdmittedCall, error: unknown): ToolOutput {
   return isAbort(error, limit) ? cancelledOutput(tool) : toFailure(tool, error);

@@ -17,8 +17,9 @@ export interface FairQueue<T> {
 }
 
 export function createFairQueue<T>(): FairQueue<T> {
-  // In the order of their next turn: a map keeps the order of insertion.
-  const owners = new Map<string, Set<T>>();
+  // In the order of their next turn: a map keeps the order of insertion. Each one's work is an array, which lets go of what
+  // left it (docs/adr/0024).
+  const owners = new Map<string, T[]>();
   const first: { readonly owner: string; readonly item: T }[] = [];
   let size = 0;
 
@@ -32,12 +33,10 @@ export function createFairQueue<T>(): FairQueue<T> {
     for (const [owner, items] of owners) {
       if (mayTake?.(owner) === false) continue;
       owners.delete(owner);
-      for (const item of items) {
-        items.delete(item);
-        if (items.size > 0) owners.set(owner, items);
-        size -= 1;
-        return item;
-      }
+      const item = items.shift();
+      if (items.length > 0) owners.set(owner, items);
+      size -= 1;
+      return item;
     }
     return undefined;
   }
@@ -46,11 +45,11 @@ export function createFairQueue<T>(): FairQueue<T> {
     get size() {
       return size;
     },
-    sizeOf: (owner) => (owners.get(owner)?.size ?? 0) + first.filter((entry) => entry.owner === owner).length,
+    sizeOf: (owner) => (owners.get(owner)?.length ?? 0) + first.filter((entry) => entry.owner === owner).length,
     push(owner, item) {
       const items = owners.get(owner);
-      if (items === undefined) owners.set(owner, new Set([item]));
-      else items.add(item);
+      if (items === undefined) owners.set(owner, [item]);
+      else items.push(item);
       size += 1;
     },
     unshift(owner, item) {
@@ -59,10 +58,9 @@ export function createFairQueue<T>(): FairQueue<T> {
     },
     shift,
     remove(owner, item) {
-      const items = owners.get(owner);
       const at = first.findIndex((entry) => entry.item === item);
-      const isRemoved = at >= 0 ? first.splice(at, 1).length > 0 : (items?.delete(item) ?? false);
-      if (items?.size === 0) owners.delete(owner);
+      const isRemoved = at >= 0 ? first.splice(at, 1).length > 0 : removeFrom(owners.get(owner) ?? [], item);
+      if (owners.get(owner)?.length === 0) owners.delete(owner);
       if (isRemoved) size -= 1;
       return isRemoved;
     },
@@ -72,4 +70,9 @@ export function createFairQueue<T>(): FairQueue<T> {
       return items;
     },
   };
+}
+
+function removeFrom<T>(items: T[], item: T): boolean {
+  const at = items.indexOf(item);
+  return at >= 0 && items.splice(at, 1).length > 0;
 }

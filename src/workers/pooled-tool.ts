@@ -1,3 +1,4 @@
+import { cancelSourceOf } from '../protocol/cancellation.ts';
 import { EngineError, fromWireError, isEngineError, messageOf, type WireError } from '../protocol/error.ts';
 import type { ToolTask } from '../protocol/thread.ts';
 import {
@@ -27,7 +28,7 @@ export function toPooledTool(tool: Tool, pool: ToolPool): Tool {
       let thread: number | undefined;
       const runOn = async (part: unknown): Promise<unknown> => {
         const result = await pool.run(toTask(name, worker, part, context), {
-          signal: context.signal,
+          cancel: cancelSourceOf(context),
           stall: worker.stall,
           maxAtOnce: worker.max_at_once,
           onProgress: context.onProgress,

@@ -1,3 +1,4 @@
+import type { CancelListener, CancelSource } from '../protocol/cancellation.ts';
 import { EngineError, toWireError } from '../protocol/error.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolTask, ToolTaskResult } from '../protocol/thread.ts';
@@ -8,7 +9,8 @@ import type { ToolThreadHost } from './tool-thread-host.ts';
 export const stalled = 'stalled';
 
 export interface ToolRunOptions {
-  readonly signal?: AbortSignal | undefined;
+  /** Ends the call early. */
+  readonly cancel?: CancelSource | undefined;
   /** Limit in milliseconds from the moment a thread takes the call; waiting does not count. 0 or absent = none. */
   readonly timeoutMs?: number | undefined;
   /** How long a cancelled or timed-out call may go on before its thread is ended, in milliseconds. */
@@ -27,7 +29,7 @@ export interface ToolJobDeps {
   onSettled(job: ToolJob, kill: boolean): void;
 }
 
-/** How a call ends: with a result, or by rejecting with the reason of its signal. */
+/** How a call ends: with a result, or by rejecting with the reason it was cancelled for. */
 type End = { readonly result: ToolTaskResult } | { readonly reason: unknown };
 
 /**
@@ -35,11 +37,11 @@ type End = { readonly result: ToolTaskResult } | { readonly reason: unknown };
  *
  * A class that listens by itself, because a pool makes one for each call: no closures.
  */
-export class ToolJob {
+export class ToolJob implements CancelListener {
   readonly id: number;
   readonly task: ToolTask;
   readonly options: ToolRunOptions;
-  /** Settles with the call's result; rejects only with the signal's reason. */
+  /** Settles with the call's result; rejects only with the reason it was cancelled for. */
   readonly outcome: Promise<ToolTaskResult>;
   /** Threads that ended before they began it. */
   attempts = 0;
@@ -63,7 +65,7 @@ export class ToolJob {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    options.signal?.addEventListener('abort', this, { once: true });
+    options.cancel?.listen(this);
   }
 
   get isSettled(): boolean {
@@ -97,9 +99,9 @@ export class ToolJob {
     this.#finish(false, isAborted ? (this.#ending ?? { result }) : { result });
   }
 
-  /** The signal aborted: ends the call at once; a running one by asking it first. */
-  handleEvent(): void {
-    const end = { reason: this.options.signal?.reason as unknown };
+  /** Ends the call at once; a running one by asking it first. */
+  onCancelled(reason: unknown): void {
+    const end = { reason };
     if (this.#thread === undefined) this.#finish(false, end);
     else this.#tellToEnd(this.#thread, 'the call was cancelled', end);
   }
@@ -137,7 +139,7 @@ export class ToolJob {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#stopTimers();
-    this.options.signal?.removeEventListener('abort', this);
+    this.options.cancel?.unlisten(this);
     if ('result' in end) this.#resolve(end.result);
     else this.#reject(end.reason);
     this.#deps.onSettled(this, kill);

@@ -37,7 +37,7 @@ export interface ToolPoolStats {
 /** Runs tool calls on worker threads, one call per thread. */
 export interface ToolPool {
   readonly maxThreads: number;
-  /** Rejects only with the signal's reason; everything else is a result. */
+  /** Rejects only with the reason it was cancelled for; everything else is a result. */
   run(task: ToolTask, options?: ToolRunOptions): Promise<ToolTaskResult>;
   stats(): ToolPoolStats;
   /** Ends all threads; waiting and running calls end with code `engine_closed`. A second call joins the first. */
@@ -63,7 +63,8 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
   let closing: Promise<void> | undefined;
 
   function run(task: ToolTask, runOptions: ToolRunOptions = {}): Promise<ToolTaskResult> {
-    if (runOptions.signal?.aborted === true) return Promise.reject(runOptions.signal.reason as Error);
+    const { cancel } = runOptions;
+    if (cancel?.isCancelled === true) return Promise.reject(cancel.reason as Error);
     const refusal = closing === undefined ? queue.refuse(task) : closed();
     if (refusal !== undefined) return Promise.resolve(failure(refusal));
     lastId = (lastId % 0x7fff_ffff) + 1;

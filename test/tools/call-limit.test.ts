@@ -61,7 +61,7 @@ test('a signal that is looked at after the end has aborted', () => {
   run.cancel(new Error('enough'));
 
   expect(limit.signal.reason).toBe(run.reason);
-  expect(() => limit.throwIfAborted()).toThrow('enough');
+  expect(() => limit.throwIfCancelled()).toThrow('enough');
 });
 
 test('the time of a call counts from the start of its clock and ends this call only', async () => {

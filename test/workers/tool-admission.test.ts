@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cancellation, type CancelSource } from '../../src/protocol/cancellation.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import { createRandomIds, type RunId } from '../../src/protocol/ids.ts';
 import type { ToolTaskResult } from '../../src/protocol/thread.ts';
@@ -21,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function openGated(options: Partial<ToolPoolOptions>): {
   pool: ToolPool;
   began: string[];
-  start(name: string, run: RunId, options?: { maxAtOnce?: number; signal?: AbortSignal }): Promise<ToolTaskResult>;
+  start(name: string, run: RunId, options?: { maxAtOnce?: number; cancel?: CancelSource }): Promise<ToolTaskResult>;
   end(name: string): void;
 } & AsyncDisposable {
   const pool = createToolPool({ logger: silentLogger, threads: 2, minThreads: 2, ...options });
@@ -30,13 +31,13 @@ function openGated(options: Partial<ToolPoolOptions>): {
   return {
     pool,
     began,
-    start: (name, run, { maxAtOnce, signal } = {}) =>
+    start: (name, run, { maxAtOnce, cancel } = {}) =>
       pool.run(
         {
           ...taskOf('hostile.ts', maxAtOnce === undefined ? 'waits' : 'waits_alone', { until: join(gate, name) }, run),
           export: 'waitsForFile',
         },
-        { maxAtOnce, signal, onStarted: () => began.push(name) },
+        { maxAtOnce, cancel, onStarted: () => began.push(name) },
       ),
     end: (name) => writeFileSync(join(gate, name), ''),
     [Symbol.asyncDispose]: () => pool.close(),
@@ -78,15 +79,15 @@ test('the limit of a tool is that of all runs together, which take turns at it',
 test('a call that crashed or was cancelled while it waited for its tool leaves its place', async () => {
   await using gated = openGated({});
   const run = ids.run();
-  const cancel = new AbortController();
+  const cancel = new Cancellation();
   const crash = gated.pool.run(taskOf('hostile.ts', 'exits', {}, run), { maxAtOnce: 1 });
   const afterCrash = gated.pool.run(taskOf('hostile.ts', 'exits', {}, run), { maxAtOnce: 1 });
   expect([await crash, await afterCrash]).toMatchObject([{ ok: false }, { ok: false }]);
 
   const first = gated.start('first', run, { maxAtOnce: 1 });
-  const cancelled = gated.start('cancelled', run, { maxAtOnce: 1, signal: cancel.signal });
+  const cancelled = gated.start('cancelled', run, { maxAtOnce: 1, cancel });
   const third = gated.start('third', run, { maxAtOnce: 1 });
-  cancel.abort(new Error('enough'));
+  cancel.cancel(new Error('enough'));
   await expect(cancelled).rejects.toThrow('enough');
   gated.end('first');
   gated.end('third');

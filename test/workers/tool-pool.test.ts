@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cancellation } from '../../src/protocol/cancellation.ts';
 import { createRandomIds } from '../../src/protocol/ids.ts';
 import { silentLogger } from '../../src/protocol/deps.ts';
 import type { ToolTaskResult } from '../../src/protocol/thread.ts';
@@ -105,17 +106,17 @@ describe('a pool', () => {
   });
 
   test('WK2: a cancelled call is asked to end and takes no other call with it', async () => {
-    const cancel = new AbortController();
+    const cancel = new Cancellation();
     const waiting = { ...taskOf('hostile.ts', 'waits', { until: join(folder, 'never') }), export: 'waitsForFile' };
     let cancelled: Promise<ToolTaskResult> | undefined;
     const begun = new Promise<void>((resolve) => {
-      cancelled = pool.run(waiting, { signal: cancel.signal, onProgress: () => resolve() });
+      cancelled = pool.run(waiting, { cancel, onProgress: () => resolve() });
     });
     const others = Array.from({ length: 4 }, () => pool.run(shout()));
     await begun;
     const before = pool.stats().lost;
 
-    cancel.abort(new Error('enough'));
+    cancel.cancel(new Error('enough'));
 
     await expect(cancelled).rejects.toThrow('enough');
     expect((await Promise.all(others)).map(contentOf)).toEqual(['HI', 'HI', 'HI', 'HI']);
@@ -123,11 +124,11 @@ describe('a pool', () => {
   });
 
   test('a busy loop that looks up ends when it is cancelled, without losing its thread', async () => {
-    const cancel = new AbortController();
+    const cancel = new Cancellation();
     const before = pool.stats().lost;
     const running = pool.run(taskOf('hostile.ts', 'spins_politely'), {
-      signal: cancel.signal,
-      onStarted: () => setTimeout(() => cancel.abort(new Error('stop')), 50),
+      cancel,
+      onStarted: () => setTimeout(() => cancel.cancel(new Error('stop')), 50),
     });
 
     await expect(running).rejects.toThrow('stop');
@@ -135,11 +136,11 @@ describe('a pool', () => {
   });
 
   test('a busy loop that never looks up is ended by force after the grace', async () => {
-    const cancel = new AbortController();
+    const cancel = new Cancellation();
     const running = pool.run(taskOf('hostile.ts', 'spins'), {
-      signal: cancel.signal,
+      cancel,
       graceMs: 50,
-      onStarted: () => cancel.abort(new Error('stop')),
+      onStarted: () => cancel.cancel(new Error('stop')),
     });
 
     await expect(running).rejects.toThrow('stop');
