@@ -150,6 +150,8 @@ function refuseNode(node: SyntaxNode): Denial | undefined {
     case 'Redirect':
     case 'HereString':
       return node.target === undefined ? syntax('A redirection names no target; name the file.') : undefined;
+    case 'Pipeline':
+      return refuseTimed(node);
     case 'Subshell':
       return beginsWithSubshell(node, node.pos + 1)
         ? notPortable('`((` before a command', 'put a blank between the brackets')
@@ -179,7 +181,6 @@ function refuseNode(node: SyntaxNode): Denial | undefined {
     case 'LocaleString':
     case 'Names':
     case 'Negation':
-    case 'Pipeline':
     case 'Redirected':
     case 'Remove':
     case 'Replace':
@@ -198,6 +199,14 @@ function refuseNode(node: SyntaxNode): Denial | undefined {
     case 'Word':
       return undefined;
   }
+}
+
+/** `time -o file`: bash has a keyword that knows only `-p` and runs `-o`, other shells the program. */
+function refuseTimed({ prefixes, commands: [first] }: Extract<SyntaxNode, { type: 'Pipeline' }>): Denial | undefined {
+  const isOption = first?.type === 'Command' && first.name?.value.startsWith('-') === true && first.name.value !== '--';
+  return isOption && prefixes.some((prefix) => prefix.type === 'Time')
+    ? notPortable('`time` with options', 'use `command time`')
+    : undefined;
 }
 
 function refuseSeparator(): Denial {

@@ -229,6 +229,8 @@ const everyday: readonly string[] = [
   'timeout -k 5 60s npm test',
   'time npm test',
   'time -p ls',
+  'command time -o out ls',
+  'time -- ls',
   'nice -n 10 make',
   'nohup npm start > out.log 2>&1 &',
   'env FOO=1 npm test',

@@ -276,6 +276,10 @@ const refused: Readonly<Record<string, readonly string[]>> = {
     "env 'BASH_FUNC_ls%%=() { sudo id; }' bash -c ls",
   ],
   'forms that shells read differently': [
+    'time -o out',
+    'time -o out ls',
+    'time -v ls | cat',
+    'time -"o" out',
     "echo $'a\\' ; sudo id #'",
     'echo &>f sudo id',
     '10>f ls',

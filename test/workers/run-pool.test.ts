@@ -1,3 +1,5 @@
+import { expose, releaseProxy, wrap } from 'comlink';
+import { BroadcastChannel, MessageChannel } from 'node:worker_threads';
 import { afterAll, expect, test } from 'vitest';
 import type { Envelope } from '../../src/bus/envelope.ts';
 import type { Engine } from '../../src/engine.ts';
@@ -6,6 +8,7 @@ import type { RunHandle } from '../../src/engine/run-handle.ts';
 import type { AgentInput, AgentStop } from '../../src/protocol/agent.ts';
 import { type Message, textOf } from '../../src/protocol/message.ts';
 import { createRecorder } from '../../src/testing/recorder.ts';
+import { toEndpoint } from '../../src/workers/port-endpoint.ts';
 import { createRunPool, type RunPool, type RunPoolOptions } from '../../src/workers/run-pool.ts';
 import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from '../engine/drill.ts';
 import { createLogRecorder } from './pool-fixture.ts';
@@ -352,20 +355,99 @@ test('closing the engine ends the runs in threads and the threads', async () => 
   expect(() => engine.run(soldier, toMessage({}))).toThrow('closed');
 });
 
-test('WK5: ports and handles stay flat over many runs', async () => {
+test('WK5: a call that waits while its thread collects garbage is answered', async () => {
+  await using opened = await openWith({ threads: 1 });
+  const { engine } = opened;
+  using garbage = openGarbageWatch();
+  engine.hooks.augmentPrompt('slow', async () => {
+    await garbage.collected(20);
+    return 'after twenty collections';
+  });
+
+  const run = startDrill(engine, {}, { model: 'collecting/x' });
+
+  expect(await stopOf(run)).toEqual({ reason: 'completed' });
+  expect(garbage.count()).toBeGreaterThanOrEqual(20);
+});
+
+test('WK5: ports and handles stay flat over many runs that each make a call', async () => {
   await using opened = await openShared();
   const { engine } = opened;
+  let calls = 0;
+  engine.hooks.augmentPrompt('count', () => void (calls += 1));
   const round = () => Promise.all(Array.from({ length: 100 }, () => stopOf(startDrill(engine, {}))));
   await round();
-  const before = await countPorts();
+  const before = await countOpen();
 
   for (let count = 0; count < 10; count += 1) await round();
 
-  expect(await countPorts()).toBeLessThanOrEqual(before);
+  expect(calls).toBe(1_100);
+  expectFlat(await countOpen(), before);
 });
 
-/** Open ports of this thread; timers and reads of the test runner come and go. A closed one leaves in the next turns. */
-async function countPorts(): Promise<number> {
+test(
+  'WK5: ports and handles stay flat when a port is connected, called and released ten thousand times',
+  { timeout: 120_000 },
+  async () => {
+    const cycle = async (): Promise<string> => {
+      const { port1, port2 } = new MessageChannel();
+      expose({ answer: (text: string) => `heard ${text}` }, toEndpoint(port1));
+      const remote = wrap<{ answer(text: string): string }>(toEndpoint(port2));
+      const answer = await remote.answer('it');
+      remote[releaseProxy]();
+      port2.close();
+      return answer;
+    };
+    await cycle();
+    const before = await countOpen();
+
+    const answers = new Set<string>();
+    for (let count = 0; count < 100; count += 1) {
+      for (const answer of await Promise.all(Array.from({ length: 100 }, cycle))) answers.add(answer);
+    }
+
+    expect([...answers]).toEqual(['heard it']);
+    expectFlat(await countOpen(), before);
+  },
+);
+
+interface OpenThings {
+  readonly ports: number;
+  readonly handles: number;
+}
+
+function expectFlat(after: OpenThings, before: OpenThings): void {
+  expect(after.ports).toBeLessThanOrEqual(before.ports);
+  expect(after.handles).toBeLessThanOrEqual(before.handles);
+}
+
+/** Open ports of this thread, and what else it holds open; timers and reads of the test runner come and go. */
+async function countOpen(): Promise<OpenThings> {
+  // A closed port leaves in the next turns.
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
-  return process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
+  const names = process.getActiveResourcesInfo();
+  return {
+    ports: names.filter((name) => name === 'MessagePort').length,
+    handles: names.filter((name) => !/Timeout|Immediate|FSReq|MessagePort/.test(name)).length,
+  };
+}
+
+/** Hears of each collection in a thread of the collecting kind. */
+function openGarbageWatch() {
+  const channel = new BroadcastChannel('garbage');
+  let heard = 0;
+  let tell: () => void = () => {};
+  channel.onmessage = () => {
+    heard += 1;
+    tell();
+  };
+  return {
+    count: () => heard,
+    /** Resolves after so many more. */
+    async collected(more: number): Promise<void> {
+      const goal = heard + more;
+      while (heard < goal) await new Promise<void>((resolve) => (tell = resolve));
+    },
+    [Symbol.dispose]: () => channel.close(),
+  };
 }
