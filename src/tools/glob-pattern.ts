@@ -1,9 +1,11 @@
+import { basename } from 'node:path/posix';
 import picomatch from 'picomatch';
 import { EngineError, messageOf } from '../protocol/error.ts';
 
 /** A glob pattern ready to match paths below a directory. */
 export interface GlobPattern {
-  matches(path: string): boolean;
+  /** @param name the last part of `path`, from whoever has it at hand */
+  matches(path: string, name?: string): boolean;
   /** Whether something below the directory `path` may match; a guess in favour. */
   mayMatchBelow(path: string): boolean;
 }
@@ -15,10 +17,12 @@ export interface GlobPattern {
  * @throws EngineError `invalid_request` for a pattern that cannot be read
  */
 export function createGlobPattern(pattern: string): GlobPattern {
-  const isMatch = compile(pattern);
+  // why: a name is matched several times faster than a path, which has to be put together first
+  const ofName = anywhere.exec(pattern)?.[1];
+  const isMatch = compile(ofName ?? pattern);
   const { front, maxDepth } = describe(pattern);
   return {
-    matches: (path) => isMatch(path),
+    matches: (path, name) => isMatch(ofName === undefined ? path : (name ?? basename(path))),
     mayMatchBelow(path) {
       const own = `${path}/`;
       if (!own.startsWith(front) && !front.startsWith(own)) return false;
@@ -26,6 +30,9 @@ export function createGlobPattern(pattern: string): GlobPattern {
     },
   };
 }
+
+/** A plain name in any directory. No other characters: some mean something else where a pattern begins. */
+const anywhere = /^\*\*\/((?!.*\*\*)[\w.*?-]+)$/;
 
 function compile(pattern: string): (path: string) => boolean {
   // why: the library would take them for those of a regular expression

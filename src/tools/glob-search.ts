@@ -74,10 +74,10 @@ export function findFiles(input: GlobInput, share: GlobShare, context: ToolConte
     const end = walk(
       { start: root.real, rules: root.rules, order: 'none', check },
       {
-        accepts(path) {
+        accepts(path, name) {
           looked += 1;
           if (looked % filesPerCheck === 0) check();
-          return matcher.matches(path) && gate.takesFile(path);
+          return matcher.matches(path, name) && gate.takesFile(path);
         },
         file: (path, name, place) => void files.push({ path, modifiedMs: modifiedAt(place.at(name)) }),
         directory(path) {

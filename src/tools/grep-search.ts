@@ -98,7 +98,7 @@ function searchTree(root: SearchRoot, glob: string | undefined, share: GrepShare
     { start: root.real, rules: root.rules, order: 'path', check: search.check },
     {
       directory: (path) => gate.entersDirectory(path),
-      accepts: (path) => isWanted(path) && gate.takesFile(path),
+      accepts: (path, name) => isWanted(path, name) && gate.takesFile(path),
       file(path, name, place) {
         searchFile(openUnjudged(toFsPath(place.at(name))), path, search);
         return !search.report.isFull;
@@ -109,11 +109,11 @@ function searchTree(root: SearchRoot, glob: string | undefined, share: GrepShare
   return { left: search.report.isFull ? [] : gate.left, ...(cut === undefined ? {} : { cut }) };
 }
 
-function createFilter(glob: string | undefined, root: SearchRoot): (path: string) => boolean {
+function createFilter(glob: string | undefined, root: SearchRoot): (path: string, name: string) => boolean {
   if (glob === undefined || glob.trim() === '') return () => true;
   const pattern = createGlobPattern(glob.trim().replace(/^(?:\.?\/)+/, ''));
-  if (!glob.includes('/')) return (path) => pattern.matches(path.slice(path.lastIndexOf('/') + 1));
-  return (path) => pattern.matches(path) || pattern.matches(root.show(path));
+  if (!glob.includes('/')) return (_path, name) => pattern.matches(name);
+  return (path, name) => pattern.matches(path, name) || pattern.matches(root.show(path));
 }
 
 function searchFile(opened: Parameters<FileReader['read']>[0], path: string, search: Search): void {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from './containment.ts';
-import { type IgnoreRules, noRules, readRules } from './ignore-rules.ts';
+import { type EntryRules, type IgnoreRules, noRules, readRules } from './ignore-rules.ts';
 import { decodeName, toFsPath } from './names.ts';
 
 /** Directories the walking tools never enter (agent-runtime 16). */
@@ -70,7 +70,8 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
     options.check();
     const entries = directory.read();
     const rules = rulesOf(directory, entries, prefix, inherited);
-    const ignores = rules?.inside(prefix);
+    // why: made when first asked for, since a directory may hold nothing that is
+    let ignores: EntryRules | undefined;
     if (options.order !== 'none') entries.sort(options.order === 'name' ? byName : byPath);
     seen += entries.length;
     if (seen > maxEntries) {
@@ -83,7 +84,7 @@ export function walk(options: WalkOptions, visitor: Visitor): WalkEnd {
       const path = prefix + name;
       const isDirectory = entry.isDirectory();
       if (isDirectory ? skippedDirectories.has(name) : visitor.accepts?.(path, name) === false) continue;
-      if (ignores?.(name, isDirectory) === true) continue;
+      if (rules !== undefined && (ignores ??= rules.inside(prefix))(name, isDirectory)) continue;
       if (isDirectory) enter(directory, name, path, level, rules);
       else if (entry.isFile()) isStopped ||= visitor.file(path, name, directory) === false;
       else isStopped ||= visitor.other?.(path) === false;

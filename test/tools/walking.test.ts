@@ -193,6 +193,8 @@ describe('glob', () => {
     ['src/deep/c.ts', ['src/deep/c.ts']],
     ['./src/*.ts', ['src/b.ts']],
     ['src/**/d.*', ['src/deep/er/d.js']],
+    ['**/?.ts*', ['.hidden/e.ts', 'a.ts', 'lib/f.tsx', 'src/b.ts', 'src/deep/c.ts']],
+    ['**/d*', ['src/deep/er/d.js']],
     ['*/[bf].*', ['lib/f.tsx', 'src/b.ts']],
   ])('%s', async (pattern, expected) => {
     using workspace = createWorkspace();
