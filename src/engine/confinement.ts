@@ -1,4 +1,6 @@
+import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { SecurityConfig } from '../config/schema.ts';
 import type { Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
@@ -21,6 +23,7 @@ export function createConfinement(
 
   return {
     async confine(line, { root, cwd, network }) {
+      await makeHooksFolder(root);
       const profile = toCommandProfile({
         workspace: root,
         cwd,
@@ -41,4 +44,18 @@ export function createConfinement(
       return line;
     },
   };
+}
+
+/** Only a folder that is there can be kept from being written to. A workspace without `.git` has no hooks to keep. */
+async function makeHooksFolder(root: string): Promise<void> {
+  try {
+    await mkdir(join(root, '.git/hooks'));
+  } catch (error) {
+    // why: it is there already, or `.git` is missing or a file that points elsewhere
+    if (!/^(?:EEXIST|ENOENT|ENOTDIR)$/.test(codeOf(error))) throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -6,6 +6,8 @@ export interface SandboxProfile {
   readonly readable: readonly string[];
   /** Visible and writable; must be there, or the start fails. */
   readonly writable: readonly string[];
+  /** Inside a writable folder, writable, and yet not to be moved or removed; what is not there is left out. */
+  readonly held: readonly string[];
   /** Inside a writable folder and yet not writable; what is not there is left out. */
   readonly kept: readonly string[];
   readonly cwd: string;
@@ -72,6 +74,7 @@ export function toServerProfile(options: ServerSandboxOptions): SandboxProfile {
       ...(options.read ?? []),
     ]),
     writable: distinct([...(options.write ?? []), scratch]),
+    held: [],
     kept: [],
     cwd: scratch,
     env: { HOME: scratch, TMPDIR: scratch },
@@ -108,7 +111,12 @@ export function toCommandProfile(options: CommandSandboxOptions): SandboxProfile
       ...(options.read ?? []),
     ]),
     writable: distinct([...(scratch === undefined ? [] : [scratch]), workspace]),
-    kept: [`${workspace}/.vibe`, `${workspace}/.git/hooks`],
+    // why: with `.git` moved away, another one could take its place and bring hooks of its own
+    held: [`${workspace}/.git`],
+    // What git or the engine runs or obeys later, outside of the confinement.
+    kept: ['.vibe', '.git/hooks', '.git/config', '.git/modules', '.git/worktrees'].map(
+      (name) => `${workspace}/${name}`,
+    ),
     cwd,
     env: { HOME: scratch ?? temporaryHome, TMPDIR: '/tmp' },
     network,

@@ -43,6 +43,7 @@ function bwrapOptions(profile: SandboxProfile): readonly string[] {
     ...profile.hidden.flatMap((path) => ['--tmpfs', path]),
     ...bind('--ro-bind-try', profile.readable),
     ...bind('--bind', profile.writable),
+    ...bind('--bind-try', profile.held),
     ...bind('--ro-bind-try', profile.kept),
     ...(profile.env['HOME'] === temporaryHome ? ['--dir', temporaryHome] : []),
     ...Object.entries(profile.env).flatMap(([name, value]) => ['--setenv', name, value]),

@@ -19,6 +19,8 @@ const node = realpathSync(process.execPath);
 for (const folder of [join(workspace, '.vibe'), join(workspace, '.git/hooks'), scratch, join(base, 'home')]) {
   mkdirSync(folder, { recursive: true });
 }
+const gitConfig = '[core]\n\tbare = false\n';
+writeFileSync(join(workspace, '.git/config'), gitConfig);
 writeFileSync(join(base, 'home/secret'), 'secret');
 
 const home = join(base, 'home');
@@ -128,13 +130,44 @@ describe.skipIf(!availability.command.isAvailable)('a command inside bwrap', () 
     expect(existsSync(join(base, 'x'))).toBe(false);
   });
 
-  test('cannot write to the engine’s files or to hooks', async () => {
+  test('cannot write to the engine’s files, to hooks or to what git obeys, nor put another folder in their place', async () => {
     const { output } = await run(
       command,
-      'for f in .vibe/config.toml .git/hooks/pre-commit; do (echo x > "$f") 2>/dev/null || echo refused; done',
+      `for f in .vibe/config.toml .git/hooks/pre-commit .git/config; do (echo x >> "$f") 2>/dev/null || echo refused; done
+      for f in .git .vibe .git/hooks .git/config; do mv "$f" away 2>/dev/null || echo stays; rm -rf "$f" 2>/dev/null || echo stays; done`,
     );
 
-    expect(output.split('\n')).toEqual(['refused', 'refused']);
+    expect(output.split('\n')).toEqual([...Array<string>(3).fill('refused'), ...Array<string>(8).fill('stays')]);
+    expect(readFileSync(join(workspace, '.git/config'), 'utf8')).toBe(gitConfig);
+  });
+
+  test('may still write what git writes with every commit', async () => {
+    const { output } = await run(command, 'echo x > .git/index && mkdir -p .git/objects/aa && cat .git/index');
+
+    expect(output).toBe('x');
+  });
+
+  test('reaches the network only when it is permitted', async () => {
+    await using http = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+    await once(http, 'listening');
+    const address = http.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const script = `fetch('http://127.0.0.1:${port}').then((r) => r.text()).then(console.log, () => console.log('unreachable'))`;
+    const open = toCommandProfile({ workspace, cwd: workspace, home, network: true, programs: [node] });
+
+    const answers = [await run(command, `'${node}' -e "${script}"`), await run(open, `'${node}' -e "${script}"`)];
+
+    expect(answers.map(({ output }) => output)).toEqual(['unreachable', 'hello']);
+  });
+
+  test('has a folder for temporary files of its own, and reads no secrets of the system', async () => {
+    const { output } = await run(
+      command,
+      'echo x > /tmp/inside && cat /tmp/inside; cat /etc/shadow 2>/dev/null || echo hidden; ls -A /home /root 2>/dev/null | grep -v : | wc -l; echo $HOME',
+    );
+
+    expect(output.replaceAll(/ +/g, '').split('\n')).toEqual(['x', 'hidden', expect.any(String), '/tmp/home']);
+    expect(existsSync('/tmp/inside')).toBe(false);
   });
 
   test('has no network of the machine, no capabilities and cannot make namespaces', async () => {

@@ -90,7 +90,12 @@ describe('a command of the bash tool', () => {
 
   test('writes to the workspace, but not to what lies on top of it', () => {
     expect(bwrapOf(toCommandProfile(options))).toContain(
-      '--bind /srv/project /srv/project --ro-bind-try /srv/project/.vibe /srv/project/.vibe --ro-bind-try /srv/project/.git/hooks /srv/project/.git/hooks',
+      [
+        '--bind /srv/project /srv/project --bind-try /srv/project/.git /srv/project/.git',
+        ...['.vibe', '.git/hooks', '.git/config', '.git/modules', '.git/worktrees'].map(
+          (name) => `--ro-bind-try /srv/project/${name} /srv/project/${name}`,
+        ),
+      ].join(' '),
     );
   });
 });
