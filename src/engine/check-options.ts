@@ -1,6 +1,7 @@
 import type { BudgetLimits } from '../agent/budget.ts';
 import { EngineError } from '../protocol/error.ts';
 import { checkAmount, checkChoice, checkWhole } from '../protocol/option-check.ts';
+import { isEngineThread } from '../workers/entry.ts';
 import type { EngineOptions, RunOptions } from './options.ts';
 
 /**
@@ -18,8 +19,12 @@ export function checkRunOptions({ placement, whenBusy, priority, budget, runId }
   checkBudget(budget);
 }
 
-/** @throws EngineError `config` naming the option and what it takes */
+/**
+ * @throws EngineError `config` naming the option and what it takes, or in a thread of an engine: a module that opens one as
+ * it is loaded is the program itself, and each thread would start it again
+ */
 export function checkEngineOptions(options: EngineOptions): void {
+  if (isEngineThread()) throw new EngineError('config', noEngineHere);
   checkChoice('placement', options.placement, placements);
   for (const name of ['runThreads', 'runsPerThread', 'toolThreads', 'toolThreadsPerRun'] as const) {
     checkWhole(name, options[name], 1);
@@ -33,6 +38,8 @@ function checkBudget(budget: BudgetLimits | undefined): void {
   for (const name of amounts) checkAmount(`budget.${name}`, budget[name]);
 }
 
+const noEngineHere =
+  'a thread of an engine opens no engine: when a tool or provider names the program itself as its module, put it in a file of its own';
 const placements = ['inline', 'thread', 'auto'];
 const busyWays = ['queue', 'reject'];
 const amounts = ['maxTokens', 'maxDurationMs', 'maxCost', 'usedTokens', 'usedCost', 'elapsedMs'] as const;

@@ -1,4 +1,4 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { isMainThread, Worker, workerData, type WorkerOptions } from 'node:worker_threads';
 
 export interface WorkerEntry {
   /** File URL of the worker file. */
@@ -18,9 +18,12 @@ export function workerEntry(name: string): WorkerEntry {
   return isSource ? { filename, execArgv: preload() } : { filename };
 }
 
-/** Starts a worker file of this folder on a thread of its own. */
-export function spawnWorker(name: string, options: WorkerOptions = {}): Worker {
-  return startWorker(workerEntry(name), options);
+/** Part of the data that each thread of an engine starts with. */
+export const threadMark = { isEngineThread: true } as const;
+
+/** Whether this is a thread that an engine started. */
+export function isEngineThread(): boolean {
+  return !isMainThread && typeof workerData === 'object' && workerData !== null && 'isEngineThread' in workerData;
 }
 
 export function startWorker(entry: WorkerEntry, options: WorkerOptions = {}): Worker {

@@ -7,7 +7,7 @@ import { EngineError, fromWireError, isEngineError, messageOf } from '../protoco
 import type { Logger } from '../protocol/deps.ts';
 import { checkWhole } from '../protocol/option-check.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
-import { workerEntry } from './entry.ts';
+import { threadMark, workerEntry } from './entry.ts';
 import type { RunResult } from './execute-run.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { type OpenRunLink, openRunLink, type RunLink, type ThreadRun, toThreadError } from './run-link.ts';
@@ -73,6 +73,7 @@ export function createRunPool(options: RunPoolOptions): RunPool {
   function open(): Piscina<RunThreadJob, RunThreadResult> {
     const opened = new Piscina<RunThreadJob, RunThreadResult>({
       ...workerEntry('run-worker'),
+      workerData: threadMark,
       minThreads: 1,
       maxThreads: threads,
       // why: how many runs a thread takes is counted here, so that waiting runs take turns

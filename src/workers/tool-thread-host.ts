@@ -3,7 +3,7 @@ import type { ResourceLimits } from 'node:worker_threads';
 import type { Logger } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
 import { type ToolTask, toolThreadFlagCount, toolThreadFlags, type ToolThreadReport } from '../protocol/thread.ts';
-import { startWorker, type WorkerEntry } from './entry.ts';
+import { startWorker, threadMark, type WorkerEntry } from './entry.ts';
 
 /** What the pool hears of a thread. */
 export interface ToolThreadListener {
@@ -39,7 +39,7 @@ export interface ToolThreadOptions {
 export function startToolThread(options: ToolThreadOptions, listener: ToolThreadListener): ToolThreadHost {
   const flags = new Int32Array(new SharedArrayBuffer(toolThreadFlagCount * Int32Array.BYTES_PER_ELEMENT));
   const worker = startWorker(options.entry, {
-    workerData: { flags },
+    workerData: { ...threadMark, flags },
     resourceLimits: options.resourceLimits,
   });
   let reason: string | undefined;

@@ -4,7 +4,15 @@ import type { RunHandle } from '../../src/engine/run-handle.ts';
 import type { AgentInput } from '../../src/protocol/agent.ts';
 import type { Tool } from '../../src/protocol/tool.ts';
 import { defineTool } from '../../src/tools/define.ts';
-import { collectingKind, type Drill, drillKind, homeKind, lostKind, rememberingKind } from '../fixtures/runs/drill.ts';
+import {
+  collectingKind,
+  type Drill,
+  drillKind,
+  homeKind,
+  lostKind,
+  programKind,
+  rememberingKind,
+} from '../fixtures/runs/drill.ts';
 
 /** The agent of these tests: it does what the drill in its message says. */
 export const soldier: AgentInput = { role: 'soldier', system_prompt: 'Do the drill.', thinking: 'off' };
@@ -16,7 +24,7 @@ export const echo: Tool = defineTool({
   execute: ({ text }) => `echo: ${String(text)}`,
 });
 
-/** An engine whose models are drilled: `drill/x`, `remembering/x`, `home/x`, `lost/x`, `collecting/x`. */
+/** An engine whose models are drilled: `drill/x`, `remembering/x`, `home/x`, `lost/x`, `collecting/x`, `program/x`. */
 export async function createDrillEngine(options: EngineOptions = {}): Promise<Engine> {
   return await createEngine({
     bare: true,
@@ -27,8 +35,9 @@ export async function createDrillEngine(options: EngineOptions = {}): Promise<En
       home: homeKind,
       lost: lostKind,
       collecting: collectingKind,
+      program: programKind,
     },
-    config: { providers: { drill: {}, remembering: {}, home: {}, lost: {}, collecting: {} } },
+    config: { providers: { drill: {}, remembering: {}, home: {}, lost: {}, collecting: {}, program: {} } },
     tools: [echo],
     ...options,
   });

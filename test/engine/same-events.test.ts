@@ -62,11 +62,13 @@ const scenarios: readonly (Scenario & { readonly name: string })[] = [
       );
       engine.hooks.augmentPrompt('rules', () => 'House rules.');
       const run = engine.run(worker, 'Work.', { approver: 'bus', subtask: 'one', maxToolOutputChars: 500 });
+      const used: unknown[] = [];
+      engine.bus.on({ run: run.id }, ({ event }) => void (event.type === 'agent_text' && used.push(run.used())));
       engine.bus.on('tool_approval_requested', ({ event }) => {
         void (event.input['n'] === 1 ? run.approve(event.call, 'go') : run.deny(event.call, 'once'));
       });
       engine.bus.on('agent_text', ({ event }) => void (event.text === 'Look around.' && run.steer('Hurry.')));
-      return await comeOf(run);
+      return [await comeOf(run), used];
     },
     shows: ['retrying', 'agent_delta', 'tool_approval_requested', 'tool_approval_resolved', 'run_steered', 'log'],
   },

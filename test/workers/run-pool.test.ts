@@ -8,6 +8,7 @@ import type { RunHandle } from '../../src/engine/run-handle.ts';
 import type { AgentInput, AgentStop } from '../../src/protocol/agent.ts';
 import { type Message, textOf } from '../../src/protocol/message.ts';
 import { createRecorder } from '../../src/testing/recorder.ts';
+import { defineTool } from '../../src/tools/define.ts';
 import { toEndpoint } from '../../src/workers/port-endpoint.ts';
 import { createRunPool, type RunPool, type RunPoolOptions } from '../../src/workers/run-pool.ts';
 import { createDrillEngine, createGate, echo, soldier, startDrill, toMessage } from '../engine/drill.ts';
@@ -221,6 +222,26 @@ test('a kind whose module does not hold it fails by that reason', async () => {
     kind: 'config',
     message: expect.stringContaining('exports no provider kind `nothing`'),
   });
+});
+
+test('a module that is the program itself does not start again in each thread', async () => {
+  const program = new URL('../fixtures/runs/whole-program.ts', import.meta.url).href;
+  const selfMade = defineTool(program, {
+    name: 'self_made',
+    description: '',
+    input: { type: 'object' },
+    execute: () => '',
+  });
+  const refusal = 'put it in a file of its own';
+  await using opened = await openShared({ tools: [selfMade] });
+
+  const run = startDrill(opened.engine, {}, { model: 'program/x' });
+  const calling = startDrill(opened.engine, { steps: 1, calls: [{ name: 'self_made', input: {} }] });
+
+  await expect(run.outcome).rejects.toMatchObject({ kind: 'config', message: expect.stringContaining(refusal) });
+  expect((await calling.outcome).messages[2]?.content).toMatchObject([
+    { content: expect.stringContaining(refusal), is_error: true },
+  ]);
 });
 
 test('more runs than there is room for wait, tenants in turn', async () => {
