@@ -1,4 +1,5 @@
-import type { AgentOutcome } from '../protocol/agent.ts';
+import type { AgentOutcome, AgentStop } from '../protocol/agent.ts';
+import type { EngineError } from '../protocol/error.ts';
 import { addUsage, type Message, noUsage, textOf, type Usage } from '../protocol/message.ts';
 
 /** Two sessions of one run as one outcome: steps, tool calls and usage are summed, everything else is the second's. */
@@ -15,6 +16,14 @@ export function sumSessions(first: AgentOutcome, second: AgentOutcome): AgentOut
 /** Counts a repair or summary call; such calls are no steps and never part of `usage` (agent-runtime 18.9). */
 export function addAuxUsage(outcome: AgentOutcome, usage: Usage): AgentOutcome {
   return { ...outcome, aux_usage: addUsage(outcome.aux_usage ?? noUsage, usage) };
+}
+
+/** How a run stops whose model call failed; nothing when it failed because the run was cancelled. */
+export function stopOf(error: EngineError): AgentStop | undefined {
+  const { kind, code, message } = error;
+  if (kind === 'cancelled') return undefined;
+  if (kind === 'context_too_long') return { reason: 'context_window' };
+  return code === kind ? { reason: 'error', kind, message } : { reason: 'error', kind, message, code };
 }
 
 /** What an outcome says. With a cut answer: all text from it on, without separator. Else the last assistant message's text. */

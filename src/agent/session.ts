@@ -1,11 +1,11 @@
-import type { AgentOutcome, AgentStop, CancelCause, Handoff } from '../protocol/agent.ts';
+import type { AgentOutcome, AgentStop, Handoff } from '../protocol/agent.ts';
 import type { CancelListener } from '../protocol/cancellation.ts';
 import type { Clock } from '../protocol/deps.ts';
 import { type EngineError, toEngineError } from '../protocol/error.ts';
 import { addUsage, type Message, noUsage, textOf, type ToolUseBlock, type Usage } from '../protocol/message.ts';
 import type { CompletionRequest, CompletionResponse, StreamDelta } from '../protocol/model.ts';
 import type { BatchOptions } from './batches.ts';
-import { finalText, toCounts } from './outcome.ts';
+import { finalText, stopOf, toCounts } from './outcome.ts';
 import { applyCompaction, type CompactionPolicy, planCompaction } from './compaction.ts';
 import { createDeltaCoalescer, type DeltaCoalescer } from './deltas.ts';
 import { textTokens } from './estimate.ts';
@@ -117,16 +117,12 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   }
 
   cancelled(): AgentStop {
-    return toCancelled(this.#control.cause() ?? this.#control.budget.exceeded()?.cause);
+    const cause = this.#control.cause() ?? this.#control.budget.exceeded()?.cause;
+    return cause === undefined ? { reason: 'cancelled' } : { reason: 'cancelled', cause };
   }
 
   toStop(error: unknown): AgentStop {
-    if (this.isCancelled()) return this.cancelled();
-    const known = toEngineError(error);
-    if (known.kind === 'context_too_long') return { reason: 'context_window' };
-    if (known.kind === 'cancelled') return this.cancelled();
-    const stop = { reason: 'error', kind: known.kind, message: known.message } as const;
-    return known.code === known.kind ? stop : { ...stop, code: known.code };
+    return (this.isCancelled() ? undefined : stopOf(toEngineError(error))) ?? this.cancelled();
   }
 
   estimate(): number {
@@ -144,8 +140,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
   /** Summarises the older turns when the run asks for it and the window fills up; failure changes nothing. */
   async compact(policy: CompactionPolicy): Promise<void> {
     const { settings, transcript } = this;
-    const before = this.estimate();
-    const state = { messages: transcript.snapshot(), estimate: before, window: settings.contextWindow };
+    const before_tokens = this.estimate();
+    const state = { messages: transcript.snapshot(), estimate: before_tokens, window: settings.contextWindow };
     const plan = planCompaction(state, settings.model, policy);
     if (plan === undefined) return;
     try {
@@ -156,15 +152,8 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
       return; // the run goes on uncompacted; continuation stays the fallback
     }
     const { run, spec } = settings;
-    const after = this.estimate();
-    const event = {
-      type: 'context_compacted',
-      run,
-      role: spec.role,
-      before_tokens: before,
-      after_tokens: after,
-    } as const;
-    this.#ports.publish(event);
+    const after_tokens = this.estimate();
+    this.#ports.publish({ type: 'context_compacted', run, role: spec.role, before_tokens, after_tokens });
   }
 
   /** The model call of a step, with the runner's retries. */
@@ -304,8 +293,4 @@ export class Session implements BatchOptions, Retried<CompletionResponse>, Cance
     );
     this.#deltas.add(delta);
   }
-}
-
-function toCancelled(cause: CancelCause | undefined): AgentStop {
-  return cause === undefined ? { reason: 'cancelled' } : { reason: 'cancelled', cause };
 }

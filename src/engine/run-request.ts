@@ -20,7 +20,7 @@ import type { ChosenModel } from './chosen-model.ts';
 import type { Offers } from './offer.ts';
 import type { ResolvedLimits, RunLimits, RunOptions } from './options.ts';
 import type { Placements } from './placement.ts';
-import type { RunHandle } from './run-handle.ts';
+import type { FollowUpOptions, RunHandle } from './run-handle.ts';
 import type { RunLog } from './run-log.ts';
 import type { Turns } from './turns.ts';
 
@@ -71,6 +71,17 @@ export interface EarlierSession {
   readonly tokens: number;
   readonly cost: number;
   readonly activeMs: number;
+}
+
+/** The request of a session that goes on after a run; what the options leave open is as it was, but for the signal. */
+export function toFollowUp(
+  { spec, options }: RunRequest,
+  message: string,
+  changed: FollowUpOptions,
+  earlier: EarlierSession,
+): RunRequest {
+  const { signal: _signal, ...kept } = options;
+  return { spec, message, options: { ...kept, ...changed }, mode: { kind: 'plain' }, earlier };
 }
 
 /** A run that has not ended, as other parts of the engine see it. */

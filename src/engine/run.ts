@@ -5,7 +5,6 @@ import type { RunSettings } from '../agent/ports.ts';
 import type { Envelope } from '../bus/envelope.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { AgentOutcome, CancelMode, Handoff } from '../protocol/agent.ts';
-import type { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError } from '../protocol/error.ts';
 import { type CallId, parseCallId, type RunId } from '../protocol/ids.ts';
 import { type Message, userText } from '../protocol/message.ts';
@@ -18,12 +17,14 @@ import { startChildRun } from './child-run.ts';
 import type { Offer, OfferTo } from './offer.ts';
 import type { ResolvedLimits } from './options.ts';
 import type { Place } from './placement.ts';
+import { OwnControl } from './own-control.ts';
 import { executePrepared } from './run-execution.ts';
 import type { ApproveOptions, DenyOptions, FollowUpOptions, RunHandle, RunHandleState } from './run-handle.ts';
 import { RunLog } from './run-log.ts';
-import type { OwnedControl, PreparedRun } from './run-ports.ts';
-import type { ActiveRun, RunHost, RunRequest } from './run-request.ts';
+import type { PreparedRun } from './run-ports.ts';
+import { type ActiveRun, type RunHost, type RunRequest, toFollowUp } from './run-request.ts';
 import { openBudget, toRunSettings } from './run-settings.ts';
+import { waitForTurn } from './wait-for-turn.ts';
 
 /** What a run was found to need, before it has a place. */
 export interface ResolvedRun {
@@ -160,25 +161,13 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     if (this.#state !== 'ended' || this.#host.isActive(this.id)) {
       throw new EngineError('invalid_request', `run \`${this.id}\` is still active; use \`steer\``);
     }
-    const { signal: _signal, ...kept } = this.request.options;
-    this.#log.reopen();
+    const log = this.#log;
+    const earlier = { run: this.id, log, history: this.#transcript(), ...this.used(), activeMs: this.#activeMs };
+    log.reopen();
     try {
-      this.#next = this.#host.start({
-        spec: this.request.spec,
-        message: text,
-        options: { ...kept, ...options },
-        mode: { kind: 'plain' },
-        earlier: {
-          run: this.id,
-          log: this.#log,
-          history: this.#transcript(),
-          ...this.used(),
-          activeMs: this.#activeMs,
-        },
-      }).handle;
-      return this.#next;
+      return this.#host.start(toFollowUp(this.request, text, options, earlier)).handle;
     } catch (error) {
-      this.#log.end();
+      log.end();
       throw error;
     }
   }
@@ -305,40 +294,6 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
   }
 }
 
-// its own end is waited for before its actor is stopped
-const actorDeps = { stopMs: 1_000 };
-
+const actorDeps = { stopMs: 1_000 }; // its own end is waited for before its actor is stopped
 const ignore = (): void => {};
 const outcomeOf = ({ outcome }: RunResult): AgentOutcome => outcome;
-
-class OwnControl implements OwnedControl {
-  readonly cancellation: Cancellation;
-  readonly budget: Budget;
-  readonly #actor: ActorControl;
-
-  constructor(actor: ActorControl, budget: Budget) {
-    this.cancellation = actor.cancellation;
-    this.budget = budget;
-    this.#actor = actor;
-  }
-
-  isStopRequested(): boolean {
-    return this.#actor.isStopRequested();
-  }
-
-  cause(): ReturnType<OwnedControl['cause']> {
-    return this.#actor.cause();
-  }
-}
-
-/** A run that is told to end while it waits gives up its place and goes on at once, to its end. */
-async function waitForTurn(control: ActorControl, inbox: RunInbox, ticket: Ticket, turn: Promise<void>): Promise<void> {
-  const cancelled = new Promise<false>((resolve) => {
-    const onCancel = (): void => resolve(false);
-    control.cancellation.listen({ onCancelled: onCancel });
-    inbox.listen({ cancel: onCancel });
-  });
-  const isTurn = await Promise.race([turn.then(() => true), cancelled]);
-  inbox.listen({});
-  if (!isTurn) ticket.leave();
-}

@@ -1,10 +1,8 @@
-import type { BusEvent } from '../bus/events.ts';
 import type { Hooks } from '../bus/hooks.ts';
 import { signalSource, withLazySignal } from '../protocol/cancellation.ts';
-import type { Clock, Logger } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
 import type { BeforeToolCall } from '../protocol/hook.ts';
-import type { CallId, NewId } from '../protocol/ids.ts';
+import type { CallId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { hasRawArguments, type ToolUseBlock } from '../protocol/message.ts';
 import type { Placed } from '../protocol/open-list.ts';
@@ -16,20 +14,18 @@ import {
   type ToolContext,
   type ToolOutput,
 } from '../protocol/tool.ts';
-import { CallGate, type CallGateSettings, cancelledOutput } from './call-gate.ts';
 import { CallEnd, isAbort, stoppedOutput } from './call-end.ts';
+import { CallGate, type CallGateSettings, cancelledOutput } from './call-gate.ts';
 import { type CallLimit, CallLimits } from './call-limit.ts';
-import { andThen, isThenable, type MaybePromise, soon } from './maybe-promise.ts';
 import {
-  charactersOf,
-  copyInput,
-  previewOf,
-  toFailure,
-  toOutput,
-  type ToolTrace,
-  truncate,
-  writeTrace,
-} from './output.ts';
+  type CallReturnDeps,
+  type CallReturnSettings,
+  concludeCall,
+  type OpenCall,
+  type ToolAnswer,
+} from './call-return.ts';
+import { andThen, isThenable, type MaybePromise, soon } from './maybe-promise.ts';
+import { copyInput, toFailure, toOutput } from './output.ts';
 
 const invalidArguments =
   'the arguments of this call were not valid JSON (possibly truncated); repeat the call with complete JSON arguments';
@@ -48,32 +44,20 @@ export interface CallWatch {
   end(call: WatchedCall): void;
 }
 
-export interface DispatchDeps {
+export interface DispatchDeps extends CallReturnDeps {
   readonly hooks: Hooks;
   readonly watch?: CallWatch | undefined;
-  readonly clock: Pick<Clock, 'elapsed'>;
-  readonly newId: NewId;
-  readonly logger: Logger;
-  publish(event: BusEvent): void;
 }
 
 /** What the calls of one run have in common. */
-export interface DispatchSettings extends CallGateSettings {
+export interface DispatchSettings extends CallGateSettings, CallReturnSettings {
   /** The offered tools by name, in offer order. */
   readonly tools: Pick<ReadonlyMap<string, Tool>, 'get' | 'keys'>;
-  readonly workspaceRoot: string;
   readonly permissions: Permissions;
   readonly taskId?: string | undefined;
-  readonly maxOutputChars: number;
-  readonly trace?: ToolTrace | undefined;
   /** 0 = none. */
   readonly toolTimeoutMs: number;
   readonly cancelGraceMs: number;
-}
-
-interface ToolAnswer {
-  readonly content: string;
-  readonly is_error: boolean;
 }
 
 /** One call from `tool_called` to `tool_returned`; never rejects. */
@@ -83,13 +67,6 @@ export type CallTool = (call: Pick<ToolUseBlock, 'name' | 'input'>) => Promise<T
 export function createToolDispatch(settings: DispatchSettings, deps: DispatchDeps): CallTool {
   const dispatch = new ToolDispatch(settings, deps);
   return (call) => dispatch.call(call);
-}
-
-/** A call that was told to observers and not yet how it ended. */
-interface OpenCall {
-  readonly tool: string;
-  readonly id: CallId;
-  readonly startedAt: number;
 }
 
 /** A call that reached its tool. */
@@ -250,68 +227,8 @@ class ToolDispatch {
     return told === undefined ? this.#conclude(call, output) : told.then(() => this.#conclude(call, output));
   }
 
-  /** What became of a call, told to everyone; kept whole where that was asked for, cut where it is too long. */
   #conclude(call: OpenCall, output: ToolOutput): MaybePromise<ToolAnswer> {
-    const durationMs = Math.max(0, Math.round(this.#deps.clock.elapsed() - call.startedAt));
-    const characters = charactersOf(output.content);
-    if (characters <= this.#settings.maxOutputChars && this.#settings.trace === undefined) {
-      return this.#tell(call, durationMs, output, output.content, characters, null);
-    }
-    return this.#concludeOnDisk(call, durationMs, output, characters);
-  }
-
-  async #concludeOnDisk(
-    call: OpenCall,
-    durationMs: number,
-    output: ToolOutput,
-    characters: number,
-  ): Promise<ToolAnswer> {
-    const { trace, maxOutputChars, workspaceRoot } = this.#settings;
-    const file = trace === undefined ? null : await this.#trace(trace, call.id, output.content, characters);
-    const newUuid = this.#deps.newId.uuid;
-    const content = await truncate(output.content, characters, { maxChars: maxOutputChars, workspaceRoot, newUuid });
-    return this.#tell(call, durationMs, output, content, characters, file);
-  }
-
-  /** @param content what the model sees of the output */
-  #tell(
-    { tool, id }: OpenCall,
-    durationMs: number,
-    { is_error, metadata }: ToolOutput,
-    content: string,
-    characters: number,
-    outputFile: string | null,
-  ): ToolAnswer {
-    const { run, role, subtask } = this.#settings;
-    const exitCode = metadata?.['exit_code'];
-    this.#deps.publish({
-      type: 'tool_returned',
-      run,
-      role,
-      tool,
-      is_error,
-      duration_ms: durationMs,
-      preview: previewOf(content),
-      call: id,
-      subtask,
-      exit_code: typeof exitCode === 'number' && Number.isSafeInteger(exitCode) ? exitCode : null,
-      timed_out: metadata?.['timed_out'] === true,
-      output_chars: characters,
-      output_file: outputFile,
-    });
-    return { content, is_error };
-  }
-
-  async #trace(to: ToolTrace, call: CallId, content: string, characters: number): Promise<string | null> {
-    try {
-      return await writeTrace(this.#settings.workspaceRoot, to, { call, content, characters });
-    } catch (error) {
-      this.#deps.logger.warn(`cannot write the trace of a call: ${messageOf(error)}`, {
-        run: this.#settings.run,
-        call,
-      });
-      return null;
-    }
+    return concludeCall(call, output, this.#settings, this.#deps);
   }
 }
 
