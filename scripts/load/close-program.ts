@@ -25,7 +25,7 @@ await using opened = await openCrowdEngine({
     command: process.execPath,
     args: [everything, 'stdio'],
     tools: { eager: [slowTool] },
-    sandbox: { read: [path.join(import.meta.dirname, '../../node_modules')] },
+    sandbox: { read: [path.join(path.dirname(everything), '../../..')] },
   })),
 });
 const { engine } = opened;

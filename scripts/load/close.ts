@@ -17,8 +17,7 @@ const Closed = z.object({ busy_peers: z.number(), children: z.array(z.number()),
 /** L10: an engine is closed while runs and peers are busy; then its process ends by itself and nothing of it stays. */
 export async function loadClose(report: LoadReport, { runs, peers }: CloseLoadSize = { runs: 100, peers: 10 }) {
   for (const placement of placements) {
-    const program = path.join(import.meta.dirname, 'close-program.ts');
-    const args = ['--import', 'tsx', program, placement, String(runs), String(peers)];
+    const args = [...toProgram('close-program'), placement, String(runs), String(peers)];
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: 100_000,
@@ -37,6 +36,13 @@ export async function loadClose(report: LoadReport, { runs, peers }: CloseLoadSi
     report.atMost(`${placement}: exit code`, code ?? 1, 0);
     report.atMost(`${placement}: processes left`, (await leftOf(children, closedAt + graceMs)).length, 0);
   }
+}
+
+/** A program beside this file, as Node starts it: compiled as this one is, or from source. */
+function toProgram(name: string): readonly string[] {
+  const isSource = import.meta.filename.endsWith('.ts');
+  const file = path.join(import.meta.dirname, name);
+  return isSource ? ['--import', 'tsx', `${file}.ts`] : [`${file}.js`];
 }
 
 /** The kernel ends what is confined a moment after its guard; nothing may be there 5 s later (reliability PL1). */

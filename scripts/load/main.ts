@@ -1,7 +1,8 @@
 // npm run load -- [name…]
-import { messageOf } from '../../src/protocol/error.ts';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { compileAround } from '../compiled.ts';
 import { loads } from './loads.ts';
-import { createPrintedReport } from './report.ts';
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !Object.hasOwn(loads, name));
@@ -11,15 +12,10 @@ if (unknown.length > 0) {
   process.stderr.write(`names: ${Object.keys(loads).join(' ')}\n`);
   process.exitCode = 2;
 } else {
-  for (const [name, load] of Object.entries(loads)) {
-    if (asked.length > 0 && !asked.includes(name)) continue;
-    const report = createPrintedReport(name, (line) => process.stdout.write(`${line}\n`));
-    try {
-      await load(report);
-    } catch (error) {
-      process.stdout.write(`${name}  FAILED ${messageOf(error)}\n`);
-      process.exitCode = 1;
-    }
-    if (!report.holds) process.exitCode = 1;
-  }
+  const copied = ['scripts/load/pool-tools.mjs', 'test/fixtures/plugins/odd.mjs', 'test/fixtures/plugins/faulty.mjs'];
+  const built = compileAround('vibe-bus-load', path.join(import.meta.dirname, 'tsconfig.json'), copied);
+  const run = built === undefined ? undefined : path.join(built, 'scripts', 'load', 'run.js');
+  const { status } =
+    run === undefined ? { status: 1 } : spawnSync(process.execPath, [run, ...asked], { stdio: 'inherit' });
+  process.exitCode = status ?? 1;
 }

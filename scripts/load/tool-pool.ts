@@ -2,9 +2,7 @@ import { silentLogger } from '../../src/protocol/deps.ts';
 import { createRandomIds } from '../../src/protocol/ids.ts';
 import type { ToolTask, ToolTaskResult } from '../../src/protocol/thread.ts';
 import { defaultPermissions } from '../../src/protocol/tool.ts';
-import type { WorkerEntry } from '../../src/workers/entry.ts';
 import { createToolPool, type ToolPool } from '../../src/workers/tool-pool.ts';
-import { compileToolWorker } from './compiled-worker.ts';
 import type { LoadReport } from './report.ts';
 
 export interface PoolLoadSize {
@@ -13,8 +11,6 @@ export interface PoolLoadSize {
   readonly callMs: number;
   /** One call in so many ends its thread. */
   readonly callsPerKill: number;
-  /** The file of the threads. Default: compiled for this. */
-  readonly entry?: WorkerEntry | undefined;
 }
 
 const toolUrl = new URL('./pool-tools.mjs', import.meta.url).href;
@@ -24,8 +20,7 @@ const fullSize: PoolLoadSize = { calls: 5_000, callMs: 1, callsPerKill: 100 };
 
 /** L6: short calls through the pool while threads are killed; every call settles, none but the killers fails. */
 export async function loadToolPool(report: LoadReport, size: PoolLoadSize = fullSize): Promise<void> {
-  const entry = size.entry ?? compileToolWorker();
-  const pool = createToolPool({ logger: silentLogger, threads, minThreads: threads, entry });
+  const pool = createToolPool({ logger: silentLogger, threads, minThreads: threads });
   const ids = createRandomIds();
   const task = (tool: string): ToolTask => ({
     module: toolUrl,

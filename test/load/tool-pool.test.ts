@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { createPrintedReport } from '../../scripts/load/report.ts';
 import { loadToolPool } from '../../scripts/load/tool-pool.ts';
-import { workerEntry } from '../../src/workers/entry.ts';
 
 test('of many short calls every one settles while threads are killed (L6)', { timeout: 120_000 }, async () => {
   const lines: string[] = [];
   const report = createPrintedReport('L6', (line) => lines.push(line));
 
-  await loadToolPool(report, { calls: 400, callMs: 1, callsPerKill: 50, entry: workerEntry('tool-worker') });
+  await loadToolPool(report, { calls: 400, callMs: 1, callsPerKill: 50 });
 
   // What a call costs is measured by `npm run load`, on a machine that does nothing else.
   expect(lines.filter((line) => line.endsWith('TOO MUCH') && !line.includes('added per call'))).toEqual([]);
