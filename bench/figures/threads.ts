@@ -3,9 +3,12 @@ import { goalText } from '../contenders/task.ts';
 import { loadKinds, openKindEngine, type ThreadKinds } from '../contenders/threaded.ts';
 import { type Contender, measure, type Series } from '../measure.ts';
 import { type Row, toRow } from '../report.ts';
+import { openRawThreads } from '../raw-threads.ts';
 import { measureThreadHeap } from '../thread-heap.ts';
 
 const runs = 32;
+/** Of the throughput figure: when one ends the next begins, so that no thread rests for long at the end of a sample. */
+const runsAtOnce = 8;
 const steps = 10;
 const workMs = 2;
 const delayLimitMs = 20;
@@ -14,21 +17,38 @@ const nsPerMs = 1_000_000;
 /** Runs that compute for two milliseconds in every step: two threads against one, and what the main thread feels of it. */
 export async function measureThreads(folder: string): Promise<readonly Row[]> {
   const kinds = await loadKinds(folder);
-  const extra = { steps, records: calibrate(kinds) };
-  const one = await openKindEngine(kinds.busyKind, extra, { placement: 'thread', runThreads: 1 });
-  const two = await openKindEngine(kinds.busyKind, extra, { placement: 'thread', runThreads: 2 });
+  const records = calibrate(kinds);
+  const extra = { steps, records };
+  const open = (runThreads: number): Promise<Engine> =>
+    openKindEngine(kinds.busyKind, extra, { placement: 'thread', runThreads });
+  // why: what V8 learns of the work in a thread differs from thread to thread, and a figure must not hang on one of them
+  const ones = [await open(1), await open(1)];
+  const twos = [await open(2), await open(2)];
   const inline = await openKindEngine(kinds.busyKind, extra, { placement: 'inline' });
-  const [twoNs = [], oneNs = []] = await measure([toContender('2 threads', two), toContender('1 thread', one)], {
-    clock: 'wall',
-    rounds: 12,
-    sampleMs: 400,
-  });
-  const delays = await measureDelays(two, inline);
+  const raw = await openRawThreads(folder, records);
+  const [twoNs = [], oneNs = [], rawTwoNs = [], rawOneNs = []] = await measure(
+    [
+      toContender('2 threads', twos),
+      toContender('1 thread', ones),
+      { name: '2 bare threads', operations: 2 * runs, run: (count) => raw.work(2, count * runs) },
+      { name: '1 bare thread', operations: 2 * runs, run: (count) => raw.work(1, 2 * count * runs) },
+    ],
+    { clock: 'wall', rounds: 9, sampleMs: 300, kept: 1 / 3 },
+  );
+  await raw.close();
+  const delays = await measureDelays(twos[0] as Engine, inline);
   const starts = await measureStarts(kinds);
-  await Promise.all([one.close(), two.close(), inline.close()]);
+  await Promise.all([...ones, ...twos, inline].map((engine) => engine.close()));
   const heap = await measureThreadHeap(kinds);
   return [
     toRow({ name: 'threads', unit: 'us', goal: 1 / 1.7, ours: twoNs, reference: { name: '1 thread', series: oneNs } }),
+    toRow({
+      name: 'threads.raw',
+      unit: 'us',
+      goal: null,
+      ours: rawTwoNs,
+      reference: { name: '1 bare thread, the work alone', series: rawOneNs },
+    }),
     toRow({
       name: 'threads.delay',
       unit: 'ms',
@@ -73,12 +93,24 @@ function calibrate({ toRecords, work }: ThreadKinds): number {
   return Math.max(1, Math.round((sample * workMs) / Math.min(...took)));
 }
 
-function toContender(name: string, engine: Engine): Contender {
+/** @param engines take turns */
+function toContender(name: string, engines: readonly Engine[]): Contender {
+  let samples = 0;
   return {
     name,
-    operations: runs * steps,
+    operations: runsAtOnce * steps,
     async run(count) {
-      for (let index = 0; index < count; index += 1) await runAll(engine);
+      const engine = engines[samples % engines.length] as Engine;
+      samples += 1;
+      let left = count * runsAtOnce;
+      const takeNext = async (): Promise<void> => {
+        while (left > 0) {
+          left -= 1;
+          const outcome = await engine.run('counter', goalText).outcome;
+          if (outcome.steps !== steps) throw new Error('a step is missing');
+        }
+      };
+      await Promise.all(Array.from({ length: runsAtOnce }, takeNext));
     },
   };
 }
