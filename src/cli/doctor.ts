@@ -62,12 +62,14 @@ export async function explainShellCommand(io: CliIo, command: string, options: C
     io.out(`${JSON.stringify({ allowed: verdict.allow, reason, parts })}\n`);
   } else {
     const style = createStyle(io.hasColors);
-    for (const part of parts) {
-      const mark = part.allowed ? style.good('allowed') : style.bad('denied ');
-      io.out(
-        `${mark}  ${toPrintableLine(part.command)}${part.reason === null ? '' : `: ${toPrintableLine(part.reason)}`}\n`,
-      );
-    }
+    findings.forEach(({ command: part, denial }, index) => {
+      // An empty command has no part to show.
+      if (part.trim() === '') return;
+      const mark = denial === undefined ? style.good('allowed') : style.bad('denied ');
+      const isInherited = findings.slice(0, index).some((inner) => denial !== undefined && inner.denial === denial);
+      const reason = isInherited ? 'because of what it runs' : denial?.sentence;
+      io.out(`${mark}  ${toPrintableLine(part)}${reason === undefined ? '' : `: ${toPrintableLine(reason)}`}\n`);
+    });
     io.out(verdict.allow ? 'The command may run.\n' : `The command is denied. ${toPrintableLine(verdict.sentence)}\n`);
   }
   return verdict.allow ? exitCodes.ok : exitCodes.failed;

@@ -75,7 +75,7 @@ export function refuseTarget(arg: Arg, scene: Scene, rules: TargetRules): Denial
     );
   }
   if (does === 'delete' && /^(?:\.\/*)+$/.test(arg.text)) {
-    return deny(rules.rule, `\`${by}\` is not allowed on the working directory \`${arg.text}\`; name what is to go.`);
+    return deny(rules.rule, `\`${by}\` is not allowed on \`${arg.text}\`, which names no file; name what is to go.`);
   }
   return (
     refuseManyPaths(scene, rules.rule) ??

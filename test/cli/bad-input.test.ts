@@ -110,3 +110,33 @@ test('the shell policy is explained without running anything', async () => {
   expect(denied.code).toBe(1);
   expect(denied.out).toMatch(/^allowed {2}git status\ndenied {3}rm -rf \/: .*\nThe command is denied\. /);
 });
+
+test('a command inside another is explained by itself, and the other one by it', async () => {
+  const { code, out } = await stage.run(['doctor', '--explain', "env A=1 sh -c 'ls; sudo id' && sudo ls"]);
+
+  const sentence = 'The program `sudo` is blocked; do without it or ask the user to run it.';
+  expect(code).toBe(1);
+  expect(out.split('\n')).toEqual([
+    'allowed  ls',
+    `denied   sudo id: ${sentence}`,
+    'denied   sh -c ls; sudo id: because of what it runs',
+    'denied   env A=1 sh -c ls; sudo id: because of what it runs',
+    `denied   sudo ls: ${sentence}`,
+    `The command is denied. ${sentence}`,
+    '',
+  ]);
+});
+
+test.each([
+  [
+    "ls 'a",
+    /^denied {3}ls 'a: The command cannot be understood \(unterminated single quote\); check its quotes and brackets\.\nThe command is denied\. /,
+  ],
+  ['', /^The command is denied\. The command is empty; give the command line to run\.\n$/],
+  ['   ', /^The command is denied\. The command is empty; give the command line to run\.\n$/],
+])('a command that is none is explained: %j', async (command, expected) => {
+  const { code, out } = await stage.run(['doctor', '--explain', command]);
+
+  expect(code).toBe(1);
+  expect(out).toMatch(expected);
+});
