@@ -89,10 +89,13 @@ test('the override files of the page load', async () => {
   ]);
 });
 
-test('the structured example of the page runs', async () => {
-  const [example] = blocks('ts');
+test.each([
+  ['fan-out', "0 of 2, 0 failed\n1 of 2, 0 failed\n2 of 2, 1 failed\n[ 'completed', 'error' ]"],
+  ['structured', "high [ 'login' ] 1"],
+])('the %s example of the page runs', async (name, expected) => {
+  const example = blocks('ts')[name === 'fan-out' ? 0 : 1];
   const source = (name: string): string => JSON.stringify(pathToFileURL(join(root, 'src', name)).href);
-  const file = join(folder, 'example.mts');
+  const file = join(folder, `${name}.mts`);
   const text = (example ?? '')
     .replace("'vibe-bus'", source('index.ts'))
     .replace("'vibe-bus/testing'", source('testing.ts'));
@@ -104,5 +107,5 @@ test('the structured example of the page runs', async () => {
     env: { ...process.env, VIBE_CONFIG_HOME: join(folder, 'config') },
   });
 
-  expect(stdout.trim()).toBe("high [ 'login' ] 1");
+  expect(stdout.trim()).toBe(expected);
 });
