@@ -76,6 +76,7 @@ export class CallLimit implements CancelSource, Disposable, Placed {
   readonly timeoutMs: number;
   #controller: AbortController | undefined;
   #timeout: DOMException | undefined;
+  #isWatched = false;
   // why: as in a cancellation, one at most as a rule
   #listeners: readonly CancelListener[] = nobody;
 
@@ -111,10 +112,25 @@ export class CallLimit implements CancelSource, Disposable, Placed {
     if (this.isCancelled) throw this.reason;
   }
 
+  /**
+   * The same for code that holds the thread timers need: it looks at the clock itself. The time runs from the first look on,
+   * if not before.
+   * @throws the reason, once the call is to end
+   */
+  throwIfOver(): void {
+    if (this.timeoutMs > 0 && !this.isCancelled) {
+      const now = performance.now();
+      if (this.endsAt === Number.POSITIVE_INFINITY) this.endsAt = now + this.timeoutMs;
+      else if (now >= this.endsAt) this.timeOut();
+    }
+    this.throwIfCancelled();
+  }
+
   /** The time of the call runs from now on; a second start changes nothing. */
   startClock(): void {
-    if (this.timeoutMs <= 0 || this.endsAt !== Number.POSITIVE_INFINITY || this.isCancelled) return;
-    this.endsAt = performance.now() + this.timeoutMs;
+    if (this.timeoutMs <= 0 || this.#isWatched || this.isCancelled) return;
+    this.#isWatched = true;
+    if (this.endsAt === Number.POSITIVE_INFINITY) this.endsAt = performance.now() + this.timeoutMs;
     this.#limits.follow(this);
     this.#limits.watch(this.endsAt);
   }

@@ -15,7 +15,7 @@ import {
   type ToolOutput,
 } from '../protocol/tool.ts';
 import { CallEnd, isAbort, stoppedOutput } from './call-end.ts';
-import { CallGate, type CallGateSettings, cancelledOutput } from './call-gate.ts';
+import { CallGate, type CallGateSettings } from './call-gate.ts';
 import { type CallLimit, CallLimits } from './call-limit.ts';
 import {
   type CallReturnDeps,
@@ -132,7 +132,8 @@ class ToolDispatch {
       call,
       run: settings.run,
       graceMs: settings.cancelGraceMs,
-      throwIfCancelled: () => limit.throwIfCancelled(),
+      // A tool on this thread may be in a loop that lets no timer fire.
+      throwIfCancelled: tool.runs_in === 'thread' ? () => limit.throwIfCancelled() : () => limit.throwIfOver(),
       onStarted: tool.runs_in === 'thread' ? () => limit.startClock() : undefined,
       [signalSource]: limit,
     });
@@ -233,7 +234,7 @@ class ToolDispatch {
 }
 
 function toThrown({ tool, limit }: AdmittedCall, error: unknown): ToolOutput {
-  return isAbort(error, limit) ? cancelledOutput(tool) : toFailure(tool, error);
+  return isAbort(error, limit) ? stoppedOutput(tool, limit) : toFailure(tool, error);
 }
 
 function toChecked(tool: string, value: unknown): ToolOutput {

@@ -23,7 +23,8 @@ export function createToolLoader(): LoadHandler {
     const handler = findHandler(await importModule(task.module), task);
     if (handler === undefined) {
       const wanted = task.export === undefined ? `no tool named \`${task.tool}\`` : `no tool \`${task.export}\``;
-      throw new EngineError('tool', `${task.module} exports ${wanted}`, { code: 'not_found' });
+      const wayOut = 'export it there, or define it without the module URL to run it on the main thread';
+      throw new EngineError('tool', `${task.module} exports ${wanted}; ${wayOut}`, { code: 'not_found' });
     }
     handlers.set(key, handler);
     return handler;

@@ -5,6 +5,7 @@ import { maxTimerMs } from '../protocol/signal.ts';
 import type { ToolTask, ToolTaskResult } from '../protocol/thread.ts';
 import { createToolAdmission, type ToolAdmissionOptions } from './tool-admission.ts';
 import { ToolJob, type ToolRunOptions } from './tool-job.ts';
+import { mainThreadHint } from './tool-thread.ts';
 import {
   type CallReport,
   createToolThreads,
@@ -93,7 +94,7 @@ export function createToolPool(options: ToolPoolOptions): ToolPool {
     try {
       thread.host.run(job.id, job.task);
     } catch (cause) {
-      const message = `the input of tool \`${job.task.tool}\` cannot be sent to a thread: ${messageOf(cause)}`;
+      const message = `the input of tool \`${job.task.tool}\` cannot be sent to a thread: ${messageOf(cause)} ${mainThreadHint}`;
       job.settle(failure(new EngineError('tool', message, { code: 'uncloneable', cause })));
       return;
     }

@@ -80,7 +80,7 @@ export function createToolThread(deps: ToolThreadDeps): ToolThread {
     try {
       deps.post({ type: 'done', id, result }, result.ok ? buffersOf(result.output) : []);
     } catch (cause) {
-      const message = `the result of tool \`${task.tool}\` cannot be sent between threads: ${messageOf(cause)}`;
+      const message = `the result of tool \`${task.tool}\` cannot be sent between threads: ${messageOf(cause)} ${mainThreadHint}`;
       const error = new EngineError('tool', message, { code: 'uncloneable' });
       deps.post({ type: 'done', id, result: { ok: false, error: toWireError(error) } }, []);
     }
@@ -166,6 +166,10 @@ function toPlain(value: unknown): unknown {
 function toText(thrown: unknown): string | undefined {
   return typeof thrown === 'string' ? thrown : undefined;
 }
+
+/** The way out for what cannot be cloned. */
+export const mainThreadHint =
+  'A tool that is defined without a module URL runs on the main thread, where nothing is cloned.';
 
 /** More of one write to the console is not passed on. */
 const maxOutputCharacters = 8_192;

@@ -420,6 +420,23 @@ describe('time and cancellation', () => {
     expect(stage.events.at(-1)).toMatchObject({ type: 'tool_returned', timed_out: true, is_error: true });
   });
 
+  test.each<[string, () => Promise<void> | undefined]>([
+    ['from its first line', () => undefined],
+    ['after it waited', turn],
+  ])('a loop that holds the thread ends in time when it asks, %s', async (_, wait) => {
+    const busy = tool('busy', (_input, context) => {
+      const loop = (): never => {
+        for (;;) context.throwIfCancelled?.();
+      };
+      const waiting = wait();
+      return waiting === undefined ? loop() : waiting.then(loop);
+    });
+    const stage = openStage([busy], { toolTimeoutMs: 10 });
+
+    expect((await stage.call('busy')).content).toBe('Tool `busy` timed out after 10 ms and was stopped.');
+    expect(stage.events.at(-1)).toMatchObject({ type: 'tool_returned', timed_out: true });
+  });
+
   test('the tool’s own limit wins over the run’s, and 0 is none', async () => {
     const stage = openStage([tool('t', () => systemClock.sleep(30).then(() => 'late but fine'), { timeout_ms: 0 })], {
       toolTimeoutMs: 5,
