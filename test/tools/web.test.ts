@@ -240,6 +240,16 @@ describe('web_fetch', () => {
     expect(output.content.includes('not among the allowed domains')).toBe(!isListed);
   });
 
+  test('CP9: the list of domains is asked again at each redirect', async () => {
+    const named = origin.replace('127.0.0.1', 'localhost');
+    const web = { allowedDomains: ['localhost'], isAllowedAddress: (address: string) => address.startsWith('127.') };
+
+    expect((await fetchPage(`${named}/hop`, web)).content).toBe('T\n\nHello you&me');
+    expect((await fetchPage(`${named}/away`, web)).content).toBe(
+      'Access denied: host `127.0.0.2` is not among the allowed domains.',
+    );
+  });
+
   test('CP9: a name is connected to only at an address that was judged, also after a redirect', async () => {
     const judged: string[] = [];
     let accepted = 0;
