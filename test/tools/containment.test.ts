@@ -69,6 +69,7 @@ describe('reading', () => {
     ['', 'the path is empty'],
     ['a\0b', 'the path holds a NUL character'],
     ['x'.repeat(4_097), 'the path is longer than 4096 bytes'],
+    ['é'.repeat(2_049), 'the path is longer than 4096 bytes'],
     ['~/x', 'starts with `~`'],
     ['~root/x', 'starts with `~`'],
     ['C:\\Windows\\win.ini', 'names a drive'],
@@ -86,6 +87,15 @@ describe('reading', () => {
       expect(output.content).toContain(reason);
     }
   });
+});
+
+test('PC6: a path of exactly 4 096 bytes is looked up', async () => {
+  using workspace = createWorkspace();
+  workspace.write('a.txt', 'x');
+
+  const output = await workspace.call('read_file', { path: `${'./'.repeat(2_045)}.//a.txt`.slice(-4_096) });
+
+  expect(output.content).toBe('     1\tx');
 });
 
 describe('writing', () => {
@@ -113,6 +123,10 @@ describe('writing', () => {
     '.git',
     'module/.git',
     '.git./config',
+    '.git /config',
+    '.git::$INDEX_ALLOCATION/config',
+    'GIT~1/config',
+    'sub/NUL',
     '.g\u200cit/config',
     '.vibe/config.toml',
     '.VIBE/agents/coder.toml',
@@ -136,13 +150,13 @@ describe('writing', () => {
   test('PC5: also by another spelling of them, and before they exist', async () => {
     using workspace = createWorkspace();
     workspace.link('../door', workspace.root);
-    const protectedFolders = [join(workspace.root, '../door/Settings/user')];
+    const protectedFolders = [join(workspace.root, '../door/Settings/f\u00fcr')];
 
-    for (const path of ['Settings/user/mcp.json', 'settings/USER/mcp.json', 'Settings/user']) {
+    for (const path of ['Settings/f\u00fcr/mcp.json', 'settings/FU\u0308R/mcp.json', 'Settings/f\u00fcr']) {
       const output = await workspace.call('write_file', { path, content: '{}' }, { builtin: { protectedFolders } });
       expect(output.content).toEqual(denied);
     }
-    const beside = { path: 'Settings/users.json', content: '{}' };
+    const beside = { path: 'Settings/f\u00fcrs.json', content: '{}' };
     expect((await workspace.call('write_file', beside, { builtin: { protectedFolders } })).is_error).toBe(false);
   });
 
