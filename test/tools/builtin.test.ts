@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/protocol/json.ts';
 import { createBuiltinTools } from '../../src/tools/builtin.ts';
 import { createWorkspace } from './workspace.ts';
 
-const bash = { checkCommand: () => ({ allow: true }) } as const;
+const bash = { checkCommand: () => ({ allow: true }) as const };
 const searchEndpoint = 'http://127.0.0.1:1/?q={query}';
 const none = { read: false, write: false, execute: false, network: false };
 
