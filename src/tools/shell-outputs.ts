@@ -1,6 +1,6 @@
 import { isDevice, isExact, namesBelow, refuseManyPaths, refuseTarget, resolveIn } from './shell-paths.ts';
 import { refuseProtected } from './path-rules.ts';
-import { deny, firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
+import { firstDenial, type Arg, type Call, type Denial } from './shell-types.ts';
 
 /** Programs whose `-o` says something else than where to write. */
 const otherMeaning = new Set(
@@ -43,9 +43,6 @@ export function refuseOutput(value: Arg, { program, scene }: Call): Denial | und
     if (isExact(value))
       for (const from of scene.directories) scene.ledger.written.add(resolveIn(scene.policy, from, value.text));
     return undefined;
-  }
-  if (value.maySteer) {
-    return deny('writes', `\`${program}\` would write to \`${value.text}\`, which is computed; write the path out.`);
   }
   return refuseTarget(value, scene, { rule: 'writes', by: program, does: 'write', exact: false });
 }

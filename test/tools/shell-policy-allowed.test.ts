@@ -230,6 +230,7 @@ const everyday: readonly string[] = [
   'time npm test',
   'time -p ls',
   'command time -o out ls',
+  'echo ${X:-"a b"}',
   'time -- ls',
   'nice -n 10 make',
   'nohup npm start > out.log 2>&1 &',

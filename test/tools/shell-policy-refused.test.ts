@@ -277,6 +277,11 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   ],
   'forms that shells read differently': [
     'time -o out',
+    `echo "\${X:-'$(sudo id)'}"`,
+    "echo ${X:-'a}b'}",
+    'echo ${X:-\\}}',
+    'echo ${X#"a\'b"}',
+    'echo "${X:-`ls`}"',
     'time -o out ls',
     'time -v ls | cat',
     'time -"o" out',
@@ -380,6 +385,10 @@ const refused: Readonly<Record<string, readonly string[]>> = {
     'ln -s . a/b/l && cd a/b/l && rm -rf ../x',
   ],
   'CP7: writers outside the workspace and into protected folders': [
+    'cp $(cat f) b',
+    'install $(cat f) b',
+    'foo -o $(cat f)',
+    'foo --output=$(cat f)',
     'mv .git x',
     'mv x .git',
     'mv x .git/hooks/',

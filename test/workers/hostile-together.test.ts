@@ -65,3 +65,40 @@ test.skipIf(process.platform === 'win32')(
     await pool.close();
   },
 );
+
+test.skipIf(process.platform === 'win32')(
+  'WK7: a file of 20 GiB is looked at without being held in memory',
+  async ({ annotate }) => {
+    using workspace = createWorkspace();
+    const pool = createToolPool({ logger: silentLogger, threads: 1 });
+    workspace.write('small.txt', 'fine\n');
+    truncateSync(workspace.write('sparse.bin', ''), 20 * 1_024 ** 3);
+    const tools = createBuiltinTools({ bash: { checkCommand: () => ({ allow: true }) } });
+    const call = async (name: string, input: JsonObject): Promise<string> => {
+      const tool = tools.find((entry) => entry.name === name);
+      if (tool === undefined) throw new Error(`no tool ${name}`);
+      const output = (await toPooledTool(tool, pool).call(input, workspace.context())) as ToolOutput;
+      return output.content;
+    };
+    // The thread and what it loads are there before memory is looked at.
+    await call('read_file', { path: 'small.txt', offset: 1, limit: 10 });
+    await call('grep', { path: 'small.txt', pattern: 'x', output_mode: 'files', context: 0, case_insensitive: false });
+    const before = process.memoryUsage().rss;
+
+    const read = await call('read_file', { path: 'sparse.bin', offset: 1, limit: 10 });
+    const found = await call('grep', {
+      path: 'sparse.bin',
+      pattern: 'x',
+      output_mode: 'files',
+      context: 0,
+      case_insensitive: false,
+    });
+
+    const grown = (process.memoryUsage().rss - before) / 2 ** 20;
+    await annotate(`${grown.toFixed(1)} MiB more`);
+    expect(read).toBe('`sparse.bin` looks like a binary file and cannot be shown as text.');
+    expect(found).toContain('1 files over 10 MiB were skipped');
+    expect(grown).toBeLessThanOrEqual(64);
+    await pool.close();
+  },
+);
