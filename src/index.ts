@@ -73,7 +73,8 @@ export type { ProviderSettings } from './providers/settings.ts';
 
 export type { PluginDeclaration } from './plugins/declaration.ts';
 export { type FaultResult, fuzzPlugin, type FuzzPluginOptions } from './plugins/fault-kit.ts';
-export type { PluginHost, PluginStatus } from './plugins/host.ts';
+export type { PluginHost } from './plugins/host.ts';
+export type { PluginStatus } from './plugins/plugin-status.ts';
 export type { NativePlugin } from './plugins/native.ts';
 export type { McpHost } from './mcp/host-options.ts';
 export type { McpAuthorization, McpServerInput, McpTokenStatus } from './protocol/mcp.ts';

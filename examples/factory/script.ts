@@ -1,6 +1,16 @@
 // What the model says, by the first message of the conversation and then turn by turn. Only the model is made up: every call
 // it makes is carried out, every answer is checked against the shape that its agent is asked for.
 
+import {
+  checkedTemperature,
+  lengthExport,
+  temperature,
+  temperatureExport,
+  testOf,
+  weight,
+  weightExport,
+} from './code.ts';
+
 /** A turn that calls tools. */
 function calling(text: string, ...calls: readonly (readonly [name: string, input: object])[]): object {
   return { text, tool_calls: calls.map(([name, input]) => ({ id: `call_${JSON.stringify(input)}`, name, input })) };
@@ -61,43 +71,6 @@ const spec = {
 function report(status: 'done' | 'failed', summary: string, files: readonly string[], notes = ''): object {
   return { status, summary, files_changed: files, notes };
 }
-
-const temperature = `/** @throws RangeError for an unknown unit */
-export function toCelsius(value, unit) {
-  switch (unit) {
-    case 'C':
-      return value;
-    case 'F':
-      return ((value - 32) * 5) / 9;
-    case 'K':
-      return value - 273.15;
-    default:
-      throw new RangeError(\`unknown unit of temperature: \${unit}\`);
-  }
-}
-`;
-
-const weight = `const kilograms = { g: 0.001, kg: 1, oz: 0.028349523125, lb: 0.45359237 };
-
-/** @throws RangeError for an unknown unit */
-export function toKilograms(value, unit) {
-  const factor = kilograms[unit];
-  if (factor === undefined) throw new RangeError(\`unknown unit of weight: \${unit}\`);
-  return value * factor;
-}
-`;
-
-function testOf(name: string, checks: string): string {
-  return `import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { ${name} } from 'units';
-
-${checks}`;
-}
-
-const lengthExport = "export { toMetres } from './length.js';\n";
-const temperatureExport = "export { toCelsius } from './temperature.js';\n";
-const weightExport = "export { toKilograms } from './weight.js';\n";
 
 export const answers: { readonly [asked: string]: readonly object[] } = {
   'Rate the task.': [
@@ -280,14 +253,7 @@ export const answers: { readonly [asked: string]: readonly object[] } = {
         'write_file',
         {
           path: 'src/temperature.js',
-          content: `${temperature.replace('export function toCelsius', 'function convert').replace('/** @throws RangeError for an unknown unit */\n', '')}
-/** @throws RangeError for an unknown unit, and below absolute zero */
-export function toCelsius(value, unit) {
-  const celsius = convert(value, unit);
-  if (celsius < -273.15) throw new RangeError(\`below absolute zero: \${value} \${unit}\`);
-  return celsius;
-}
-`,
+          content: checkedTemperature,
         },
       ],
       [

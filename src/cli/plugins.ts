@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { PluginStatus } from '../plugins/host.ts';
+import type { PluginStatus } from '../plugins/plugin-status.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { toPrintable } from '../telemetry/printable.ts';
 import { toShownPath } from '../store/paths.ts';

@@ -1,10 +1,10 @@
 import type { RpcId } from '../protocol/jsonrpc.ts';
-import { isJsonObject, type JsonObject, ownValue } from '../protocol/json.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { defaultMaxLineBytes, toLine } from '../protocol/lines.ts';
 import { type InitializeResult, type ProgramInfo, toInitializeParams, vppMethods } from '../protocol/vpp.ts';
 import { readHookAnswer, readInitialize, readToolResult } from '../protocol/vpp-read.ts';
-import { messageOf } from '../protocol/error.ts';
-import { Fault, type FaultProbe, type ProbeAnswer } from './fault-probe.ts';
+import { isAbort, judged, mustBeError, mustBeResult, mustFail, show } from './fault-checks.ts';
+import { Fault, type FaultProbe } from './fault-probe.ts';
 
 export interface FaultScene {
   readonly probe: FaultProbe;
@@ -273,39 +273,4 @@ function toCall(tool: FaultScene['tool']): object {
 function pieces(unit: string, bytes: number): readonly string[] {
   const size = 64 * 1024;
   return Array.from({ length: bytes / size }, () => unit.repeat(size));
-}
-
-function judged<T>(method: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new Fault(`sent an invalid \`${method}\` result: ${messageOf(error)}`);
-  }
-}
-
-function mustBeError({ error }: ProbeAnswer, asked: string, code: number): void {
-  if (error === undefined) throw new Fault(`answered ${asked} with a result instead of the error ${code}`);
-  if (error.code !== code) throw new Fault(`answered ${asked} with the code ${error.code} instead of ${code}`);
-}
-
-function mustBeResult({ error }: ProbeAnswer, asked: string): void {
-  // why: hosts tolerate a server that does not know it
-  if (error !== undefined && error.code !== -32601) {
-    throw new Fault(`answered ${asked} with the error ${error.code}: ${error.message}`);
-  }
-}
-
-/** A JSON-RPC error or a failed tool result. */
-function mustFail({ result, error }: ProbeAnswer, asked: string): void {
-  if (error !== undefined) return;
-  const isFailed = isJsonObject(result) && (ownValue(result, 'is_error') ?? ownValue(result, 'isError')) === true;
-  if (!isFailed) throw new Fault(`answered ${asked} as if all were well; it should be the error -32602`);
-}
-
-function isAbort(result: unknown): boolean {
-  return isJsonObject(result) && ownValue(result, 'decision') === 'abort';
-}
-
-function show(value: unknown): string {
-  return value === undefined ? 'left out' : JSON.stringify(value);
 }

@@ -6,7 +6,8 @@ import { toHookSet, toTool } from './adapt.ts';
 import type { PluginConnection } from './client.ts';
 import type { PluginDeclaration } from './declaration.ts';
 import { collectContributions, type NativeContributions, type NativePlugin, toNativeRecord } from './native.ts';
-import { createPluginSlot, type PluginSlot, type SlotState } from './plugin-slot.ts';
+import { createPluginSlot, type PluginSlot } from './plugin-slot.ts';
+import { type PluginStatus, toNativeStatus, toStatus } from './plugin-status.ts';
 import { ownProgram } from './program.ts';
 import { type PluginHostSettings, resolveSettings } from './settings.ts';
 import { createToolPlacement, type PluginRegistry, type ToolSource } from './tool-placement.ts';
@@ -21,20 +22,6 @@ export interface PluginHostOptions extends PluginHostSettings {
   /** Takes each open connection over, to put itself in front of it: an actor does. */
   readonly own?: (connection: PluginConnection) => PluginConnection;
   publish(event: PluginEvent): void;
-}
-
-/** What a listing shows of one plugin. */
-export interface PluginStatus {
-  readonly name: string;
-  readonly state: SlotState | 'native';
-  /** The manifest, or undefined for an inline declaration. */
-  readonly source: string | undefined;
-  readonly record: PluginRecord | undefined;
-  readonly agents: readonly string[];
-  readonly restarts: number;
-  readonly lastError: string | undefined;
-  readonly pid: number | undefined;
-  readonly pending: number;
 }
 
 /** Starts plugins, registers what they offer and stops them (plugin-protocol sections 7 and 8). */
@@ -274,33 +261,4 @@ function isAmong(slot: PluginSlot, others: readonly PluginSlot[]): boolean {
 
 async function stopSlots(slots: readonly PluginSlot[]): Promise<void> {
   await Promise.all(slots.map((slot) => slot.stop()));
-}
-
-function toStatus(slot: PluginSlot): PluginStatus {
-  const { connection, declaration } = slot;
-  return {
-    name: declaration.name,
-    state: slot.state,
-    source: declaration.source,
-    record: slot.record(),
-    agents: (connection?.agents ?? []).map((agent) => agent.role),
-    restarts: slot.restarts,
-    lastError: slot.lastError,
-    pid: slot.state === 'ready' ? connection?.pid : undefined,
-    pending: connection?.pendingCount ?? 0,
-  };
-}
-
-function toNativeStatus(plugin: NativePlugin, contributions: NativeContributions): PluginStatus {
-  return {
-    name: plugin.name,
-    state: 'native',
-    source: undefined,
-    record: toNativeRecord(plugin, contributions),
-    agents: contributions.agents.map((agent) => agent.role),
-    restarts: 0,
-    lastError: undefined,
-    pid: undefined,
-    pending: 0,
-  };
 }

@@ -3,7 +3,8 @@ import { describeError, EngineError, messageOf } from '../protocol/error.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { HookAnswer, PluginEvent, PluginRecord } from '../protocol/vpp.ts';
 import type { RemoteCalls } from './adapt.ts';
-import { type ConnectionDeps, type ConnectionEnd, openConnection, type PluginConnection } from './client.ts';
+import { openConnection, type PluginConnection } from './client.ts';
+import type { ConnectionDeps, ConnectionEnd } from './plugin-link.ts';
 import type { PluginDeclaration } from './declaration.ts';
 import type { ResolvedSettings } from './settings.ts';
 

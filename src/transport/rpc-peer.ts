@@ -1,11 +1,11 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from '../protocol/deps.ts';
-import { describeError, type EngineError, messageOf } from '../protocol/error.ts';
-import { rpcCodes, type RpcErrorObject, type RpcId } from '../protocol/jsonrpc.ts';
+import { type EngineError, messageOf } from '../protocol/error.ts';
+import type { RpcErrorObject } from '../protocol/jsonrpc.ts';
 import { toJsonText } from '../protocol/lines.ts';
-import { createWindowGate } from './flood-gate.ts';
 import { createLineWriter, toOutgoing, type OutgoingLine, type WriteFailure } from './line-writer.ts';
 import { createPendingCalls, type PendingCall, type SignalSource, toPendingCall } from './pending-calls.ts';
+import { createRpcAnswers } from './rpc-answers.ts';
 import { createRpcErrors } from './rpc-errors.ts';
 import { createRpcIntake } from './rpc-intake.ts';
 import { formatSeconds } from './duration.ts';
@@ -114,17 +114,13 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     onAnswer,
     onBrokenAnswer: (id, detail) => failCall(id, (call) => errors.invalidResult(call.method, detail)),
     onTooLongAnswer: (id) => failCall(id, () => errors.tooLongAnswer(limits.maxLineBytes)),
-    onRequest: answer,
+    onRequest: createRpcAnswers({ writer, limits, logger, elapsed, isDead: () => isDead, closedError: errors.closed }),
     onNotification: options.onNotification,
   });
-  const droppedGate = createWindowGate(limits.ignoredPerMinute, 60_000, elapsed);
-
   const methodTexts = new Map<string, string>();
   let nextId = 1;
   let isOpen = true;
   let isDead = false;
-  let queuedAnswers = 0;
-  const onAnswerBegun = (): void => void (queuedAnswers -= 1);
 
   function request<T>(method: string, params: object | undefined, how: RequestOptions<T, Tag>): Promise<T> {
     if (params === undefined) return requestText(method, undefined, how);
@@ -207,21 +203,6 @@ export function createRpcPeer<Tag = never>(options: RpcPeerOptions): RpcPeer<Tag
     if (call === undefined || !call.isBegun) return;
     pending.take(id);
     call.reject(toError(call));
-  }
-
-  function answer(id: RpcId, method: string): void {
-    if (isDead || writer.isClosed) {
-      if (droppedGate.admit()) logger.debug(`cannot answer plugin request: ${describeError(errors.closed())}`);
-      return;
-    }
-    if (queuedAnswers >= limits.maxQueuedAnswers) {
-      if (droppedGate.admit()) logger.debug(`dropping request \`${method}\`: ${queuedAnswers} answers are queued`);
-      return;
-    }
-    queuedAnswers += 1;
-    const error = { code: rpcCodes.methodNotFound, message: `method not found: ${method}` };
-    const outcome = method === 'ping' ? { result: {} } : { error };
-    writer.write(toOutgoing(toJsonText({ jsonrpc: '2.0', id, ...outcome }), onAnswerBegun));
   }
 
   function onWriteFailure(failure: WriteFailure): void {
