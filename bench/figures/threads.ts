@@ -129,7 +129,7 @@ async function measureDelays(
 ): Promise<{ readonly thread: Series; readonly inline: Series }> {
   const thread: number[] = [];
   const here: number[] = [];
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 3; round += 1) {
     thread.push(await delayDuring(threaded));
     here.push(await delayDuring(inline));
   }
