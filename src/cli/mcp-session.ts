@@ -2,6 +2,7 @@ import { openServerSandbox, openSandboxProbe } from '../engine/server-sandbox.ts
 import type { McpHost } from '../mcp/host-options.ts';
 import { createMcpHost } from '../mcp/host.ts';
 import { ownProgram } from '../plugins/program.ts';
+import { forgetfulRegistry } from '../protocol/contributions.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { McpServerInfo } from '../protocol/mcp.ts';
 import { systemClock } from '../protocol/signal.ts';
@@ -26,13 +27,7 @@ export async function openMcpSession(io: CliIo, project: Project, isTrusted: boo
   const secrets =
     configDir === undefined ? undefined : createUserSecrets({ configDir, env: io.env, clock: systemClock, logger });
   const mcp = createMcpHost({
-    registry: {
-      registerTool: () => ({ replaced: false }),
-      removeTool: () => {},
-      registerAgent: () => {},
-      registerHooks: () => {},
-      registerProvider: () => {},
-    },
+    registry: forgetfulRegistry,
     publish: () => {},
     logger,
     clock: systemClock,

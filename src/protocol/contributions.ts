@@ -16,3 +16,12 @@ export interface ContributionRegistry {
   registerHooks(hooks: HookSet): void;
   registerProvider(name: string, provider: Provider): void;
 }
+
+/** Takes everything and keeps nothing: for whoever calls servers without offering their tools to anyone. */
+export const forgetfulRegistry: ContributionRegistry = {
+  registerTool: () => ({ replaced: false }),
+  removeTool: () => {},
+  registerAgent: () => {},
+  registerHooks: () => {},
+  registerProvider: () => {},
+};

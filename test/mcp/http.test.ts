@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/protocol/json.ts';
 import {
   type HttpAnswer,
   type HttpRequest,
+  type HttpServer,
   json,
   legacyHttp,
   modernHttp,
@@ -123,14 +124,10 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
 
   test('cancelling closes the stream and sends nothing', async () => {
     const server = await startHttp(onCall((_, response) => stream(response, [], true)));
-    const connection = await connect(web(server.url));
-    const caller = new AbortController();
-    const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
-    await server.until(() => server.rpcs().includes('tools/call'));
 
-    caller.abort(new Error('enough'));
+    const { code } = await cancelCall(server);
 
-    expect((await call).code).toBe('call_cancelled');
+    expect(code).toBe('call_cancelled');
     await server.until(() => server.aborted.length > 0);
     expect(server.rpcs()).not.toContain('notifications/cancelled');
   });
@@ -143,14 +140,10 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
         return true;
       }),
     );
-    const connection = await connect(web(server.url));
-    const caller = new AbortController();
-    const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
-    await server.until(() => server.rpcs().includes('tools/call'));
 
-    caller.abort(new Error('enough'));
+    const { code } = await cancelCall(server);
 
-    expect((await call).code).toBe('call_cancelled');
+    expect(code).toBe('call_cancelled');
     await server.until(() => server.aborted.length > 0);
     await server.until(() => server.rpcs().includes('notifications/cancelled'));
   });
@@ -396,3 +389,13 @@ describe('calls over HTTP (mcp-host 5.6, 7)', () => {
     });
   });
 });
+
+/** Gives a call up once the server has it. */
+async function cancelCall(server: HttpServer): ReturnType<typeof failureOf> {
+  const connection = await connect(web(server.url));
+  const caller = new AbortController();
+  const call = failureOf(connection.callTool('work', {}, { signal: caller.signal }));
+  await server.until(() => server.rpcs().includes('tools/call'));
+  caller.abort(new Error('enough'));
+  return await call;
+}
