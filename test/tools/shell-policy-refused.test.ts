@@ -277,6 +277,13 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   ],
   'forms that shells read differently': [
     'time -o out',
+    'echo $\\\n(ls)',
+    'echo "$\\\n(ls)"',
+    'echo `ls \\a`',
+    'echo $((ls); ls)',
+    'echo `echo \\`ls\\``',
+    'echo `echo \\$x`',
+    'echo $((ls) | cat)',
     `echo "\${X:-'$(sudo id)'}"`,
     "echo ${X:-'a}b'}",
     'echo ${X:-\\}}',
