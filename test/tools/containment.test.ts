@@ -1,4 +1,14 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
@@ -163,6 +173,7 @@ describe('writing', () => {
   test('PC7: a file is replaced: a hard link elsewhere keeps its content, the mode stays', async () => {
     using workspace = createWorkspace();
     const file = workspace.write('run.sh', 'old');
+    chmodSync(file, 0o750);
     linkSync(file, join(workspace.outside, 'hard'));
     const { mode } = statSync(file);
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createWorkspace } from './workspace.ts';
@@ -95,6 +95,13 @@ test.each([
   expect(await workspace.call('edit_file', input)).toEqual({ content, is_error: true });
 });
 
+test('a file of exactly 10 MiB is edited', async () => {
+  using workspace = createWorkspace();
+  workspace.write('big', `${'a\n'.repeat(5 * 1_024 * 1_024 - 1)}b\n`);
+
+  expect((await workspace.call('edit_file', { path: 'big', old_string: 'b', new_string: 'c' })).is_error).toBe(false);
+});
+
 test('a write below a file and one onto the workspace itself are errors', async () => {
   using workspace = createWorkspace();
   workspace.write('file', '');
@@ -115,4 +122,5 @@ test('a write that is cancelled changes nothing', async () => {
   await expect(workspace.call('write_file', { path: 'a.txt', content: 'new' }, { signal })).rejects.toThrow('enough');
 
   expect(readFileSync(join(workspace.root, 'a.txt'), 'utf8')).toBe('old');
+  expect(readdirSync(workspace.root)).toEqual(['a.txt']);
 });

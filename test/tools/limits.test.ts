@@ -49,6 +49,7 @@ describe('read_file', () => {
     ['a NUL behind them', Buffer.from(`${'x'.repeat(8_192)}\0`), false],
     ['30 % control bytes', Buffer.from(`${'\u0001'.repeat(3)}${'x'.repeat(7)}`), false],
     ['more than 30 %', Buffer.from(`${'\u0001'.repeat(31)}${'x'.repeat(69)}`), true],
+    ['more than 30 % of the last control byte', Buffer.from(`${'\u007f'.repeat(31)}${'x'.repeat(69)}`), true],
     ['control characters of text only', Buffer.from('\t\r\f\u001b\b\n'), false],
     ['control bytes behind the first 8 192', Buffer.from('x'.repeat(8_192) + '\u0001'.repeat(8_192)), false],
   ])('%s', async (_, bytes, isBinary) => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { truncate, writeTrace } from '../../src/tools/output.ts';
@@ -31,12 +31,13 @@ describe.skipIf(process.platform === 'win32')('PC7: files the engine writes itse
     expect(readdirSync(workspace.outside)).toEqual(['secret.txt']);
   });
 
-  test('nor when the file itself is one, dangling or not', async () => {
+  test('nor when the file itself is one, dangling, hard or not', async () => {
     using workspace = createWorkspace();
     workspace.link('here.txt', join(workspace.outside, 'secret.txt'));
     workspace.link('gone.txt', join(workspace.outside, 'new.txt'));
+    linkSync(join(workspace.outside, 'secret.txt'), join(workspace.root, 'hard.txt'));
 
-    for (const name of ['here.txt', 'gone.txt']) {
+    for (const name of ['here.txt', 'gone.txt', 'hard.txt']) {
       await expect(createOwnFile(workspace.root, workspace.root, name, 'text')).rejects.toThrow(/EEXIST|ELOOP/);
     }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createWorkspace } from './workspace.ts';
@@ -55,6 +55,14 @@ test('files come in the order of their whole paths', async () => {
     'a/x',
     'ab',
   ]);
+});
+
+test('files of the same time come by path', async () => {
+  using workspace = createWorkspace();
+  for (const path of ['b/x', 'c', 'a', 'b-x', 'B']) utimesSync(workspace.write(path, ''), 1_000, 1_000);
+  utimesSync(workspace.write('new', ''), 1_001, 1_001);
+
+  expect((await workspace.call('glob', { pattern: '**' })).content).toBe('new\nB\na\nb-x\nb/x\nc');
 });
 
 test('long results are cut with a note', async () => {
