@@ -114,11 +114,11 @@ interface Place {
   shownTo: number;
 }
 
-/** Start of the line `count` lines above `start`, not above `limit`. */
+/** Start of the line `count` lines above `start`, not above `limit`, where a line starts too. */
 function firstBefore(source: LineSource, start: number, count: number, limit: number): number {
   let from = start;
   for (let step = 0; step < count && from > limit; step += 1) from = source.lineStart(from - 1);
-  return Math.max(from, limit);
+  return from;
 }
 
 function countLines(source: LineSource, from: number, to: number): number {

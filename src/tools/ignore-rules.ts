@@ -47,7 +47,6 @@ export const noRules: IgnoreRules = createRules([]);
 
 /** Ancestors of `start`, nearest first. */
 function ancestorsWithRules(start: string, scope: Scope): readonly string[] {
-  if (isRepository(start)) return [];
   const inside: string[] = [];
   const all: string[] = [];
   for (let directory = start; dirname(directory) !== directory;) {

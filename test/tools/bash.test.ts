@@ -64,6 +64,28 @@ describe.skipIf(process.platform === 'win32')('a command', () => {
     },
   );
 
+  test('PL8: what hears the signal has two seconds to end well', async () => {
+    using workspace = createWorkspace();
+    const command = 'trap "sleep 0.5; echo cleaned; exit 0" TERM; echo begun; while :; do sleep 0.1; done';
+
+    const output = await workspace.call('bash', { command, timeout_secs: 1 });
+
+    // Some shells tell what the signal did to the sleep.
+    expect(output.content).toMatch(
+      /^begun\n(?:Terminated\n)?cleaned\n\nCommand timed out after 1 seconds and was killed\.$/,
+    );
+    expect(output.metadata).toMatchObject({ exit_code: null, timed_out: true });
+  });
+
+  test.skipIf(process.platform !== 'linux')('the output is read for two seconds after the end', async () => {
+    using workspace = createWorkspace();
+    const late = 'setsid sh -c "echo \\$\\$ > pid; sleep 0.5; echo late" &';
+
+    const output = await workspace.call('bash', { command: `${late} while ! test -s pid; do :; done; echo done` });
+
+    expect(output.content).toBe('done\nlate\n\nExit code: 0');
+  });
+
   test('a cancelled call ends its group and rejects with the reason', async () => {
     using workspace = createWorkspace();
     const cancel = new AbortController();

@@ -513,4 +513,31 @@ describe('long outputs', () => {
       await rm(root, { recursive: true, force: true });
     }
   });
+
+  test.each([
+    [100, 100, false, 'x'.repeat(100)],
+    [101, 100, true, `${'x'.repeat(100)}\n[vibe: output cut to the first 100 of 101 characters]\n`],
+    [101, 101, true, 'x'.repeat(101)],
+  ])('%i characters with a trace of %i: cut %s', async (count, maxChars, isCut, traced) => {
+    const root = await mkdtemp(join(tmpdir(), 'vibe-dispatch-'));
+    try {
+      const trace = { dir: join(root, 'trace'), reference: 'trace//', maxChars };
+      const stage = openStage([tool('t', () => 'x'.repeat(count))], {
+        maxOutputChars: 100,
+        workspaceRoot: root,
+        trace,
+      });
+
+      const { content } = await stage.call('t');
+
+      const returned = stage.events.at(-1);
+      const call = returned?.type === 'tool_returned' ? returned.call : '';
+      expect(content.startsWith('x'.repeat(100))).toBe(true);
+      expect(content.length > 100).toBe(isCut);
+      expect(returned).toMatchObject({ output_file: `trace/${call}.txt`, output_chars: count });
+      expect(await readFile(join(trace.dir, `${call}.txt`), 'utf8')).toBe(traced);
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
 });
