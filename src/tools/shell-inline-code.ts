@@ -64,7 +64,7 @@ export function refuseCodeText(text: string, program: string): Denial | undefine
 /** A file opened for writing by a path that leaves the workspace is seen by its text only. */
 function writesOutside(text: string): string | undefined {
   const isWriting =
-    /\bopen\s*\([^)]*,\s*["'][wax+>]|\bwrite(?:File|FileSync|_text|_bytes)?\b|\bappendFile|\b(?:copy|move|rename|replace|symlink|mkdir|makedirs|truncate|cp)\w*\s*[("']|createWriteStream/.test(
+    /\bopen\s*\([^)]*,\s*["'][wax+>]|\bwrite(?:File|FileSync|_text|_bytes)?\b|\bappendFile|\bos\.replace\b|\b(?:copy|move|rename|symlink|mkdir|makedirs|truncate|cp)\w*\s*[("']|createWriteStream/.test(
       text,
     );
   return isWriting

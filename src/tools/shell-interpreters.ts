@@ -166,7 +166,7 @@ function refuseModule(call: Call, rest: readonly Arg[], option: string): Denial 
 
 /** `perl -ne … '| id'` opens a pipe, and `-i` rewrites the files it is given. */
 function refuseFiles({ program, args, scene }: Call): Denial | undefined {
-  const pipe = args.find(({ text }) => /^\s*\||\|\s*$/.test(text));
+  const pipe = args.find(({ text }) => /^\s*\||^[^-].*\|\s*$/s.test(text));
   if (pipe !== undefined) return refuseLoaded(pipe.text, program);
   const inPlace = args.find(
     ({ text }) => /^-[a-z0-9]*i/.test(text) && !/^-[a-z0-9]*[IMmeExXdD]/.test(text.split('i')[0] ?? ''),

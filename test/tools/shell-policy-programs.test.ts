@@ -302,6 +302,8 @@ const classes: Readonly<Record<string, { refused: readonly string[]; allowed: re
       "python -m timeit 'x = 1'",
       'python -m json.tool a',
       "perl -pe 's/a|b/c/' f",
+      "perl -F'|' -lane 'print $F[1]' f",
+      'node -e \'console.log(process.cwd().replace("/src", ""))\'',
       'perl -pi -e s/a/b/ f',
       "perl -ne 'print if /open/' f",
       "ruby -e 'puts 1'",
