@@ -1,5 +1,6 @@
 import type { Clock } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
+import { ForgetfulMap } from '../protocol/forgetful-map.ts';
 import { type ActorDeps, type ActorRef, type ActorState, type Behavior, type ExitReason, startActor } from './actor.ts';
 
 /** `temporary`: never again; `transient`: after a failure; `permanent`: always, until stopped. */
@@ -62,6 +63,8 @@ export interface Supervisor {
 }
 
 interface Entry {
+  /** Counts the children started. */
+  readonly number: number;
   info(): ActorInfo;
   stop(): Promise<ExitReason>;
 }
@@ -79,7 +82,8 @@ interface Care {
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { clock } = options;
-  const children = new Set<Entry>();
+  const children = new ForgetfulMap<number, Entry>();
+  let started = 0;
   let deadLetters = 0;
   let stopping: Promise<void> | undefined;
 
@@ -90,17 +94,18 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     delayMs: options.delayMs ?? ((restart: number) => 500 * 2 ** restart),
     emit: (event) => options.onEvent?.(event),
     onDeadLetter: () => void (deadLetters += 1),
-    onGone: (child) => void children.delete(child),
+    onGone: (child) => children.delete(child.number),
   };
 
   function startChild<S, C>(spec: ChildSpec<S, C>): Child<C> {
-    const child = new Supervised(spec, care);
-    children.add(child);
+    started += 1;
+    const child = new Supervised(started, spec, care);
+    children.set(started, child);
     return child;
   }
 
   async function stopAll(): Promise<void> {
-    for (const child of [...children].reverse()) await child.stop();
+    for (const child of children.values().toReversed()) await child.stop();
   }
 
   return {
@@ -110,7 +115,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       }
       return startChild(spec);
     },
-    list: () => [...children].map((child) => child.info()),
+    list: () => children.values().map((child) => child.info()),
     deadLetters: () => deadLetters,
     stop: () => (stopping ??= stopAll()),
   };
@@ -118,6 +123,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
 // why: a class, because every run is a child
 class Supervised<S, C> implements Child<C>, Entry {
+  readonly number: number;
   readonly gone: Promise<ExitReason>;
   readonly #spec: ChildSpec<S, C>;
   readonly #care: Care;
@@ -129,7 +135,8 @@ class Supervised<S, C> implements Child<C>, Entry {
   /** Present while it waits for a restart. */
   #waiting: AbortController | undefined;
 
-  constructor(spec: ChildSpec<S, C>, care: Care) {
+  constructor(number: number, spec: ChildSpec<S, C>, care: Care) {
+    this.number = number;
     this.#spec = spec;
     this.#care = care;
     this.#ref = this.#begin();

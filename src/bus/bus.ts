@@ -2,6 +2,7 @@ import { EventEmitter } from 'eventemitter3';
 import { z } from 'zod';
 import type { Clock, Logger } from '../protocol/deps.ts';
 import { EngineError, messageOf } from '../protocol/error.ts';
+import { ForgetfulMap } from '../protocol/forgetful-map.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { createStamper, type Envelope } from './envelope.ts';
 import { type BusEvent, createEventSchemas, ephemeralTypes, type EventType } from './events.ts';
@@ -53,7 +54,7 @@ export interface BusStats {
 export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly logger: Logger }): Bus {
   const byType = new EventEmitter<string>();
   // why: an emitter for each run would be a good part of what a waiting run takes; most have one listener
-  const byRun = new Map<string, readonly Listener[]>();
+  const byRun = new ForgetfulMap<string, readonly Listener[]>();
   const schemas = createEventSchemas();
   // why: one look-up a publish for everything a type decides
   const plans = new Map(
@@ -176,7 +177,7 @@ export function createBus(deps: { readonly clock: Pick<Clock, 'now'>; readonly l
     stats: () => ({
       published,
       listenerErrors,
-      listeners: [...byRun.values()].reduce((sum, listeners) => sum + listeners.length, countListeners(byType)),
+      listeners: byRun.values().reduce((sum, listeners) => sum + listeners.length, countListeners(byType)),
       lagged: [...streams].reduce((sum, stream) => sum + stream.lagged(), laggedByClosed),
       backlog: [...streams].reduce((most, stream) => Math.max(most, stream.waiting()), 0),
     }),

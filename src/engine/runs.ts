@@ -1,4 +1,5 @@
 import { EngineError } from '../protocol/error.ts';
+import { ForgetfulMap } from '../protocol/forgetful-map.ts';
 import type { RunId } from '../protocol/ids.ts';
 import { parseRules } from '../tools/rules.ts';
 import type { Ticket } from './admission.ts';
@@ -27,7 +28,7 @@ export interface Runs {
 
 export function createRuns(deps: RunsDeps): Runs {
   const { bus } = deps;
-  const active = new Map<RunId, Run>();
+  const active = new ForgetfulMap<RunId, Run>();
   // why: thousands of runs may share them
   const usualLimits = resolveLimits(...deps.limits);
   let started = 0;
@@ -45,7 +46,7 @@ export function createRuns(deps: RunsDeps): Runs {
 
   return {
     start,
-    active: () => [...active.values()],
+    active: () => active.values(),
     started: () => started,
     async close() {
       isClosed = true;
