@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { EngineError } from '../../src/protocol/error.ts';
 import { toPlainText } from '../../src/tools/html-text.ts';
 import { isPublicAddress } from '../../src/transport/public-address.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
@@ -191,7 +192,7 @@ describe('web_fetch', () => {
     await arrived;
     await new Promise((resolve) => setImmediate(resolve));
 
-    cancel.abort(new Error('enough'));
+    cancel.abort(new EngineError('cancelled', 'enough'));
 
     await expect(fetching).rejects.toThrow('enough');
     while ((await connectionsOf(server)) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
