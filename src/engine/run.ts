@@ -165,7 +165,8 @@ export class Run implements RunHandle, ActiveRun, PreparedRun, RunActorDeps {
     const earlier = { run: this.id, log, history: this.#transcript(), ...this.used(), activeMs: this.#activeMs };
     log.reopen();
     try {
-      return this.#host.start(toFollowUp(this.request, text, options, earlier)).handle;
+      this.#next = this.#host.start(toFollowUp(this.request, text, options, earlier)).handle;
+      return this.#next;
     } catch (error) {
       log.end();
       throw error;
