@@ -66,34 +66,39 @@ export interface ActorRef<C> {
   readonly done: Promise<ExitReason>;
 }
 
-export interface ActorDeps {
+/** Hears what becomes of an actor. */
+export interface ActorOwner {
+  /** A command was sent to it after its end. */
+  onDeadLetter?(actor: string, kind: string): void;
+  /** It has ended; told once, and never before `startActor` has returned. */
+  onExit?(reason: ExitReason): void;
+}
+
+export interface ActorDeps extends ActorOwner {
   readonly mailboxCapacity?: number;
   readonly initMs?: number;
   readonly stopMs?: number;
-  onDeadLetter?(actor: string, kind: string): void;
 }
 
-/**
- * Starts an actor; `init` begins at once, commands wait until it is through.
- * @param onDeadLetter hears of each command sent after the end
- */
+/** Starts an actor; `init` begins at once, commands wait until it is through. */
 export function startActor<S, C>(
   behavior: Behavior<S, C>,
   deps: ActorDeps = {},
-  onDeadLetter = deps.onDeadLetter,
+  owner: ActorOwner = deps,
 ): ActorRef<C> {
-  return new Actor(behavior, deps, onDeadLetter);
+  return new Actor(behavior, deps, owner);
 }
 
 // why: a class, and its parts made when they are first needed, because every run is an actor
 class Actor<S, C> implements ActorRef<C>, ActorContext<C> {
   readonly name: string;
   readonly kind: string;
-  readonly done: Promise<ExitReason>;
   readonly #behavior: Behavior<S, C>;
   readonly #deps: ActorDeps;
-  readonly #onDeadLetter: ActorDeps['onDeadLetter'];
-  #exit: (reason: ExitReason) => void = () => {};
+  readonly #owner: ActorOwner;
+  #result: ExitReason | undefined;
+  #done: Promise<ExitReason> | undefined;
+  #exit: ((reason: ExitReason) => void) | undefined;
   /** Present once `init` is through. */
   #state: { current: S } | undefined;
   #phase: ActorState = 'starting';
@@ -106,14 +111,19 @@ class Actor<S, C> implements ActorRef<C>, ActorContext<C> {
   #tasks = 0;
   #onIdle: (() => void) | undefined;
 
-  constructor(behavior: Behavior<S, C>, deps: ActorDeps, onDeadLetter: ActorDeps['onDeadLetter']) {
+  constructor(behavior: Behavior<S, C>, deps: ActorDeps, owner: ActorOwner) {
     this.name = behavior.name;
     this.kind = behavior.kind;
     this.#behavior = behavior;
     this.#deps = deps;
-    this.#onDeadLetter = onDeadLetter;
-    this.done = new Promise((resolve) => (this.#exit = resolve));
+    this.#owner = owner;
     this.#start();
+  }
+
+  get done(): Promise<ExitReason> {
+    const result = this.#result;
+    this.#done ??= result === undefined ? new Promise((resolve) => (this.#exit = resolve)) : Promise.resolve(result);
+    return this.#done;
   }
 
   get self(): ActorRef<C> {
@@ -138,12 +148,12 @@ class Actor<S, C> implements ActorRef<C>, ActorContext<C> {
 
   send(command: C): void {
     if (this.#isOpen()) this.#enqueue(command);
-    else this.#onDeadLetter?.(this.name, this.kind);
+    else this.#owner.onDeadLetter?.(this.name, this.kind);
   }
 
   ask<R>(make: (reply: Reply<R>) => C, options: AskOptions = {}): Promise<R> {
     if (!this.#isOpen()) {
-      this.#onDeadLetter?.(this.name, this.kind);
+      this.#owner.onDeadLetter?.(this.name, this.kind);
       return Promise.reject(this.#endedError());
     }
     return new Promise<R>((resolve, reject) => {
@@ -297,7 +307,9 @@ class Actor<S, C> implements ActorRef<C>, ActorContext<C> {
       for (const settle of this.#pending) settle(error);
     }
     this.#phase = result.kind === 'failed' ? 'failed' : 'stopped';
-    this.#exit(result);
+    this.#result = result;
+    this.#exit?.(result);
+    queueMicrotask(() => this.#owner.onExit?.(result));
     return result;
   }
 

@@ -1,7 +1,15 @@
 import type { Clock } from '../protocol/deps.ts';
-import { EngineError } from '../protocol/error.ts';
+import { EngineError, toEngineError } from '../protocol/error.ts';
 import { ForgetfulMap } from '../protocol/forgetful-map.ts';
-import { type ActorDeps, type ActorRef, type ActorState, type Behavior, type ExitReason, startActor } from './actor.ts';
+import {
+  type ActorDeps,
+  type ActorOwner,
+  type ActorRef,
+  type ActorState,
+  type Behavior,
+  type ExitReason,
+  startActor,
+} from './actor.ts';
 
 /** `temporary`: never again; `transient`: after a failure; `permanent`: always, until stopped. */
 export type RestartKind = 'temporary' | 'transient' | 'permanent';
@@ -122,9 +130,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 }
 
 // why: a class, because every run is a child
-class Supervised<S, C> implements Child<C>, Entry {
+class Supervised<S, C> implements Child<C>, Entry, ActorOwner {
   readonly number: number;
-  readonly gone: Promise<ExitReason>;
   readonly #spec: ChildSpec<S, C>;
   readonly #care: Care;
   #ref: ActorRef<C>;
@@ -134,13 +141,21 @@ class Supervised<S, C> implements Child<C>, Entry {
   #isStopped = false;
   /** Present while it waits for a restart. */
   #waiting: AbortController | undefined;
+  #left: ExitReason | undefined;
+  #gone: Promise<ExitReason> | undefined;
+  #leaveWith: ((reason: ExitReason) => void) | undefined;
 
   constructor(number: number, spec: ChildSpec<S, C>, care: Care) {
     this.number = number;
     this.#spec = spec;
     this.#care = care;
     this.#ref = this.#begin();
-    this.gone = this.#ref.done.then((reason) => this.#onEnd(reason));
+  }
+
+  get gone(): Promise<ExitReason> {
+    const left = this.#left;
+    this.#gone ??= left === undefined ? new Promise((resolve) => (this.#leaveWith = resolve)) : Promise.resolve(left);
+    return this.#gone;
   }
 
   ref(): ActorRef<C> {
@@ -172,38 +187,56 @@ class Supervised<S, C> implements Child<C>, Entry {
     this.#recentStarts += 1;
     this.#startedAt = this.#care.clock.elapsed();
     const behavior = this.#spec.behavior();
-    const ref = startActor(behavior, this.#spec.actor, this.#care.onDeadLetter);
+    const ref = startActor(behavior, this.#spec.actor, this);
     this.#care.emit({ type: 'started', actor: behavior.name, kind: behavior.kind });
     return ref;
   }
 
-  #onEnd(reason: ExitReason): ExitReason | Promise<ExitReason> {
+  onDeadLetter(): void {
+    this.#care.onDeadLetter();
+  }
+
+  onExit(reason: ExitReason): void {
     const { emit, clock, upMs, maxStarts } = this.#care;
     const { name: actor, kind } = this.#ref;
     if (reason.kind === 'failed') emit({ type: 'failed', actor, kind, error: reason.error });
     else emit({ type: 'stopped', actor, kind });
-    if (this.#isStopped || !shouldRestart(this.#spec.restart, reason)) return this.#leave(reason);
+    if (this.#isStopped || !shouldRestart(this.#spec.restart, reason)) {
+      this.#leave(reason);
+      return;
+    }
     if (clock.elapsed() - this.#startedAt >= upMs) this.#recentStarts = 1;
-    if (this.#recentStarts < maxStarts) return this.#restart(reason);
+    if (this.#recentStarts < maxStarts) {
+      void this.#restart(reason);
+      return;
+    }
     emit({ type: 'gave_up', actor, kind, starts: this.#starts });
-    return this.#leave(reason);
+    this.#leave(reason);
   }
 
-  #leave(reason: ExitReason): ExitReason {
+  #leave(reason: ExitReason): void {
     this.#care.onGone(this);
-    return reason;
+    this.#left = reason;
+    this.#leaveWith?.(reason);
   }
 
-  async #restart(reason: ExitReason): Promise<ExitReason> {
+  async #restart(reason: ExitReason): Promise<void> {
     const waiting = new AbortController();
     this.#waiting = waiting;
     const { clock, delayMs, emit } = this.#care;
     await clock.sleep(delayMs(this.#recentStarts - 1), waiting.signal).catch(() => {}); // a stop ends the wait
     this.#waiting = undefined;
-    if (waiting.signal.aborted) return this.#leave(reason);
-    this.#ref = this.#begin();
+    if (waiting.signal.aborted) {
+      this.#leave(reason);
+      return;
+    }
+    try {
+      this.#ref = this.#begin();
+    } catch (error) {
+      this.#leave({ kind: 'failed', error: toEngineError(error) });
+      return;
+    }
     emit({ type: 'restarted', actor: this.#ref.name, kind: this.#ref.kind, starts: this.#starts });
-    return await this.#onEnd(await this.#ref.done);
   }
 }
 
