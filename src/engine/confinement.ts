@@ -5,6 +5,7 @@ import type { SecurityConfig } from '../config/schema.ts';
 import type { Logger } from '../protocol/deps.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { BashSettings } from '../tools/bash.ts';
+import { codeOf } from '../tools/containment.ts';
 import { toConfinedLine } from '../transport/sandbox.ts';
 import type { SandboxProbe } from '../transport/sandbox-probe.ts';
 import { toCommandProfile } from '../transport/sandbox-profile.ts';
@@ -52,10 +53,6 @@ async function makeHooksFolder(root: string): Promise<void> {
     await mkdir(join(root, '.git/hooks'));
   } catch (error) {
     // why: it is there already, or `.git` is missing or a file that points elsewhere
-    if (!/^(?:EEXIST|ENOENT|ENOTDIR)$/.test(codeOf(error))) throw error;
+    if (!['EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error))) throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

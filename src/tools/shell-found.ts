@@ -110,24 +110,40 @@ function isNarrow({ option, pattern }: NameTest): boolean {
   if (pattern.length > 200) return false;
   const names =
     option.endsWith('name') && option !== '-wholename' ? gitFiles : gitFiles.map((name) => `./.git/x/${name}`);
-  const matcher = globMatcher(pattern);
-  return (
-    !names.some((name) => matcher.test(name)) &&
-    !matcher.test('.git') &&
-    !matcher.test('./.git') &&
-    !matcher.test('.vibe')
-  );
+  const parts = toGlobParts(pattern);
+  return ![...names, '.git', './.git', '.vibe'].some((name) => matchesGlob(parts, name));
 }
 
-/** `*` and `?` match anything, as in `find -path`; a set counts as any one character. */
-function globMatcher(pattern: string): RegExp {
-  const parts = pattern.match(/\[[^\]]+\]|\\.|[^]/g) ?? [];
-  const source = parts.map((part) => {
-    if (part === '*') return '.*';
-    if (part === '?' || (part.length > 1 && part.startsWith('['))) return '.';
-    return part.replace(/^\\(?=.)/s, '').replace(/\W/, '\\$&');
+/** `*`, `?` and single characters in small letters; a set counts as any one character. */
+function toGlobParts(pattern: string): readonly string[] {
+  const parts = pattern.toLowerCase().match(/\[[^\]]+\]|\\.|[^]/g) ?? [];
+  return parts.map((part) => {
+    if (part.length === 1) return part;
+    return part.startsWith('[') ? '?' : part;
   });
-  return new RegExp(`^${source.join('')}$`, 'is');
+}
+
+/** `*` and `?` match anything, as in `find -path`. Goes back to the last star only, so no pattern takes long. */
+function matchesGlob(parts: readonly string[], text: string): boolean {
+  let part = 0;
+  let star = -1;
+  let retried = 0;
+  for (let at = 0; at < text.length;) {
+    const wanted = parts[part];
+    if (wanted === '*') {
+      star = part;
+      retried = at;
+      part += 1;
+    } else if (wanted === '?' || wanted?.at(-1) === text.charAt(at).toLowerCase()) {
+      part += 1;
+      at += 1;
+    } else if (star >= 0) {
+      retried += 1;
+      at = retried;
+      part = star + 1;
+    } else return false;
+  }
+  return parts.slice(part).every((rest) => rest === '*');
 }
 
 /** An argument in which a mark is replaced by a found path: the path itself, or text that holds it. */

@@ -41,6 +41,8 @@ describe('a line that is made to keep the policy busy', () => {
       `a0=1; ${chain(40, (index) => `a${index + 1}=$a${index}$a${index}; `)}echo $((a40))`,
     ],
     ['a few directories', 'cd a; cd b; cd c; ls'],
+    ['a name with many stars', `find . -name '${'*?'.repeat(60)}!' -delete`],
+    ['a path with many stars', `find . -path '${'*[a-z]'.repeat(30)}!' -delete`],
   ])('and one that only looks like it is allowed: %s', (_, command) => {
     expect(checkCommand(command, options).allow).toBe(true);
   });
