@@ -264,13 +264,20 @@ test('more runs than there is room for wait, tenants in turn', async () => {
   expect(pool.stats()).toMatchObject({ running: 0, queued: 0 });
 });
 
-test('a run that waits for a thread can be cancelled', async () => {
+/** One thread with one run in it, which goes on when the gate opens, and another that waits for room. */
+async function openFull() {
   const gate = createGate();
-  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
+  const opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
   startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
   await gate.started();
   const waiting = startDrill(opened.engine, {});
   await new Promise(setImmediate);
+  return { gate, waiting, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+}
+
+test('a run that waits for a thread can be cancelled', async () => {
+  await using full = await openFull();
+  const { gate, waiting } = full;
 
   await waiting.cancel();
 
@@ -280,12 +287,8 @@ test('a run that waits for a thread can be cancelled', async () => {
 });
 
 test('a run that waits for a thread can be told to end after its step, and has made none', async () => {
-  const gate = createGate();
-  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
-  startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
-  await gate.started();
-  const waiting = startDrill(opened.engine, {});
-  await new Promise(setImmediate);
+  await using full = await openFull();
+  const { gate, waiting } = full;
 
   await waiting.cancel({ mode: 'cooperative' });
 
@@ -294,12 +297,8 @@ test('a run that waits for a thread can be told to end after its step, and has m
 });
 
 test('a text for a run that waits for a thread joins its first turn', async () => {
-  const gate = createGate();
-  await using opened = await openWith({ threads: 1, runsPerThread: 1 }, { tools: [gate.tool] });
-  startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
-  await gate.started();
-  const waiting = startDrill(opened.engine, {});
-  await new Promise(setImmediate);
+  await using full = await openFull();
+  const { gate, waiting } = full;
 
   waiting.steer('Mind the queue.');
   gate.open();
