@@ -1,4 +1,5 @@
-import { type Reply, startActor } from '../../src/actors/actor.ts';
+import { startActor } from '../../src/actors/actor.ts';
+import type { Reply } from '../../src/actors/behavior.ts';
 import { type Contender, measure } from '../measure.ts';
 import { type Row, toRow } from '../report.ts';
 

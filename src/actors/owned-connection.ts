@@ -1,5 +1,5 @@
 import { EngineError } from '../protocol/error.ts';
-import type { ActorRef, Behavior, Reply } from './actor.ts';
+import type { ActorRef, Behavior, Reply } from './behavior.ts';
 import type { Supervisor } from './supervisor.ts';
 
 /** A call to make on a connection; its answer goes to the reply. */

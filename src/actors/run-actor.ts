@@ -5,7 +5,7 @@ import { Cancellation } from '../protocol/cancellation.ts';
 import { EngineError } from '../protocol/error.ts';
 import type { CallId, RunId } from '../protocol/ids.ts';
 import type { ApprovalDecision } from '../tools/approvals.ts';
-import type { ActorContext, Behavior, Reply } from './actor.ts';
+import type { ActorContext, Behavior, Reply } from './behavior.ts';
 
 export type RunCommand =
   | { readonly type: 'cancel'; readonly mode: CancelMode }

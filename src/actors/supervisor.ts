@@ -1,15 +1,8 @@
 import type { Clock } from '../protocol/deps.ts';
 import { EngineError, toEngineError } from '../protocol/error.ts';
 import { ForgetfulMap } from '../protocol/forgetful-map.ts';
-import {
-  type ActorDeps,
-  type ActorOwner,
-  type ActorRef,
-  type ActorState,
-  type Behavior,
-  type ExitReason,
-  startActor,
-} from './actor.ts';
+import { startActor } from './actor.ts';
+import type { ActorDeps, ActorOwner, ActorRef, ActorState, Behavior, ExitReason } from './behavior.ts';
 
 /** `temporary`: never again; `transient`: after a failure; `permanent`: always, until stopped. */
 export type RestartKind = 'temporary' | 'transient' | 'permanent';

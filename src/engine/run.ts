@@ -1,4 +1,4 @@
-import type { ActorRef } from '../actors/actor.ts';
+import type { ActorRef } from '../actors/behavior.ts';
 import { type ActorControl, RunActor, type RunActorDeps, type RunCommand, type RunInbox } from '../actors/run-actor.ts';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { RunSettings } from '../agent/ports.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type ActorContext, type Behavior, type Reply, startActor } from '../../src/actors/actor.ts';
+import { startActor } from '../../src/actors/actor.ts';
+import type { ActorContext, Behavior, Reply } from '../../src/actors/behavior.ts';
 
 type Command =
   | { readonly type: 'add'; readonly by: number }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Behavior } from '../../src/actors/actor.ts';
+import type { Behavior } from '../../src/actors/behavior.ts';
 import { createSupervisor, type RestartKind, type SupervisorEvent } from '../../src/actors/supervisor.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
 

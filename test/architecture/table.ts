@@ -44,8 +44,9 @@ export const layers: { readonly [place: string]: Layer } = {
   telemetry: { imports: ['protocol', 'bus'] },
   cluster: { imports: ['protocol', 'bus'] },
   actors: { imports: ['protocol', 'bus', 'agent', 'tools', 'plugins', 'mcp', 'workers', 'cluster'] },
-  'actors/actor.ts': { imports: ['protocol'] },
-  'actors/supervisor.ts': { imports: ['protocol', 'actors/actor.ts'] },
+  'actors/behavior.ts': { imports: ['protocol'] },
+  'actors/actor.ts': { imports: ['protocol', 'actors/behavior.ts'] },
+  'actors/supervisor.ts': { imports: ['protocol', 'actors/behavior.ts', 'actors/actor.ts'] },
   // the engine's own parts: files that would make engine.ts too long
   engine: { imports: wiring },
   'engine.ts': { imports: [...wiring, 'engine'] },

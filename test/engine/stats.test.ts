@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ActorRef } from '../../src/actors/actor.ts';
+import type { ActorRef } from '../../src/actors/behavior.ts';
 import { createSupervisor } from '../../src/actors/supervisor.ts';
 import { createBus } from '../../src/bus/bus.ts';
 import { createAdmission } from '../../src/engine/admission.ts';
