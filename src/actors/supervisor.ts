@@ -225,8 +225,10 @@ class Supervised<S, C> implements Child<C>, Entry, ActorOwner {
     }
     try {
       this.#ref = this.#begin();
-    } catch (error) {
-      this.#leave({ kind: 'failed', error: toEngineError(error) });
+    } catch (thrown) {
+      const error = toEngineError(thrown);
+      emit({ type: 'failed', actor: this.#ref.name, kind: this.#ref.kind, error });
+      this.#leave({ kind: 'failed', error });
       return;
     }
     emit({ type: 'restarted', actor: this.#ref.name, kind: this.#ref.kind, starts: this.#starts });

@@ -102,6 +102,25 @@ test('a good start alone does not reset the count; a minute of life does', async
   await supervisor.stop();
 });
 
+test('a child that cannot be made anew is told as failed and is gone', async () => {
+  const { clock, supervisor, types } = open();
+  let made = 0;
+  const behavior = (): Behavior<null, Command> => {
+    made += 1;
+    if (made > 1) throw new Error('no second one');
+    return child('a');
+  };
+  const started = supervisor.start({ behavior, restart: 'permanent' });
+  await settle();
+  started.ref().send('fail');
+  await settle();
+  clock.advance(500);
+
+  expect(await started.gone).toMatchObject({ kind: 'failed', error: { message: 'no second one' } });
+  expect(types().slice(-2)).toEqual(['failed', 'failed']);
+  expect(supervisor.list()).toEqual([]);
+});
+
 test('a stop during the wait for a restart ends the wait', async () => {
   const { clock, supervisor } = open();
   const started = supervisor.start({ behavior: () => child('a'), restart: 'permanent' });
