@@ -50,7 +50,7 @@ export function createRuns(deps: RunsDeps): Runs {
     started: () => started,
     async close() {
       isClosed = true;
-      await Promise.all([...active.values()].map((run) => run.cancel()));
+      await Promise.all(active.values().map((run) => run.cancel()));
     },
   };
 
