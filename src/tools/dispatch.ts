@@ -1,22 +1,14 @@
 import type { Hooks } from '../bus/hooks.ts';
-import { signalSource, withLazySignal } from '../protocol/cancellation.ts';
 import { messageOf } from '../protocol/error.ts';
 import type { BeforeToolCall } from '../protocol/hook.ts';
-import type { CallId } from '../protocol/ids.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { hasRawArguments, type ToolUseBlock } from '../protocol/message.ts';
 import type { Placed } from '../protocol/open-list.ts';
-import {
-  errorOutput,
-  type InputCheck,
-  type Permissions,
-  type Tool,
-  type ToolContext,
-  type ToolOutput,
-} from '../protocol/tool.ts';
+import { errorOutput, type InputCheck, type Tool, type ToolOutput } from '../protocol/tool.ts';
+import { AdmittedCall, type ContextSettings } from './admitted-call.ts';
 import { CallEnd, isAbort, stoppedOutput } from './call-end.ts';
 import { CallGate, type CallGateSettings } from './call-gate.ts';
-import { type CallLimit, CallLimits } from './call-limit.ts';
+import { CallLimits } from './call-limit.ts';
 import {
   type CallReturnDeps,
   type CallReturnSettings,
@@ -50,14 +42,11 @@ export interface DispatchDeps extends CallReturnDeps {
 }
 
 /** What the calls of one run have in common. */
-export interface DispatchSettings extends CallGateSettings, CallReturnSettings {
+export interface DispatchSettings extends CallGateSettings, CallReturnSettings, ContextSettings {
   /** The offered tools by name, in offer order. */
   readonly tools: Pick<ReadonlyMap<string, Tool>, 'get' | 'keys'>;
-  readonly permissions: Permissions;
-  readonly taskId?: string | undefined;
   /** 0 = none. */
   readonly toolTimeoutMs: number;
-  readonly cancelGraceMs: number;
 }
 
 /** One call from `tool_called` to `tool_returned`; never rejects. */
@@ -67,11 +56,6 @@ export type CallTool = (call: Pick<ToolUseBlock, 'name' | 'input'>) => Promise<T
 export function createToolDispatch(settings: DispatchSettings, deps: DispatchDeps): CallTool {
   const dispatch = new ToolDispatch(settings, deps);
   return (call) => dispatch.call(call);
-}
-
-/** A call that reached its tool. */
-interface AdmittedCall extends OpenCall, WatchedCall {
-  readonly limit: CallLimit;
 }
 
 /**
@@ -110,32 +94,12 @@ class ToolDispatch {
       return this.#concludeSoon(call, errorOutput(`Unknown tool \`${name}\`. Available tools: ${known}.`));
     }
     const limit = this.#limits.open(tool.timeout_ms ?? this.#settings.toolTimeoutMs);
-    const asked: BeforeToolCall = { tool: name, input, context: this.#toContext(call.id, limit, tool) };
-    const refusal = this.#gate.pass(tool, asked);
-    const admitted: AdmittedCall = { tool: name, id: call.id, startedAt: call.startedAt, asked, limit, place: -1 };
+    const admitted = new AdmittedCall(call, tool, input, limit, this.#settings);
+    const refusal = this.#gate.pass(tool, admitted.asked);
     return andThen(refusal, (refused) => {
       if (refused === undefined) return this.#execute(tool, admitted);
       limit[Symbol.dispose]();
       return this.#concludeSoon(call, refused);
-    });
-  }
-
-  #toContext(call: CallId, limit: CallLimit, tool: Tool): ToolContext {
-    const settings = this.#settings;
-    // why: one literal with all there may be. V8 gives objects made by spreading a shape each, and keeps what a property
-    // added later leads to until a full collection
-    return withLazySignal({
-      workspace_root: settings.workspaceRoot,
-      permissions: settings.permissions,
-      task_id: settings.taskId,
-      agent: settings.role,
-      call,
-      run: settings.run,
-      graceMs: settings.cancelGraceMs,
-      // A tool on this thread may be in a loop that lets no timer fire.
-      throwIfCancelled: tool.runs_in === 'thread' ? () => limit.throwIfCancelled() : () => limit.throwIfOver(),
-      onStarted: tool.runs_in === 'thread' ? () => limit.startClock() : undefined,
-      [signalSource]: limit,
     });
   }
 
