@@ -1,25 +1,29 @@
-import { expose } from 'comlink';
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
 import type { RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { CancelListener } from '../protocol/cancellation.ts';
+import type { TaskInfo } from '../protocol/agent.ts';
+import type { Json } from '../protocol/json.ts';
 import type { BusEvent } from '../bus/events.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
-import type { ToolUseBlock, Usage } from '../protocol/message.ts';
-import type { Provider, ProviderRef } from '../protocol/model.ts';
+import type { Usage } from '../protocol/message.ts';
+import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
 import {
-  isOutsideCalls,
   type PortAnswer,
+  type ReportedCall,
   type ReportedDelta,
+  type ReportedUsage,
   type RunControlMessage,
+  type RunCounters,
+  runCounters,
+  type RunNumber,
   type RunPort,
   type RunReport,
   type RunThreadJob,
   type SignedThinkingEntries,
 } from './run-port.ts';
-import { enterText, type TextGate } from './text-gate.ts';
-import { toEndpoint } from './port-endpoint.ts';
+import { enterText } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 
 /** A run to execute in a thread. */
@@ -45,154 +49,166 @@ export interface ThreadRun {
   onControl(send: (message: RunControlMessage) => boolean): void;
 }
 
-/** The main thread's side of one run in a thread. */
-export interface RunLink {
-  /** What the thread gets. */
-  readonly job: RunThreadJob;
-  /** Why an event of the run was refused; nothing it says after that is shown. */
-  failure(): unknown;
-  /** The thread the run executes in, once it has begun. */
-  thread(): number | undefined;
-  /** Whether the thread showed a sign of life since the run was cancelled hard; undefined while it was not. */
-  hasHeardCancel(): boolean | undefined;
-  /** Resolves when the last report was read or the thread's end of the port is gone. */
+/** Where a run talks with its thread. */
+export interface RunChannel {
+  /** The number Node gives the thread. */
+  readonly thread: number;
+  send(run: RunNumber, message: RunControlMessage): void;
+  answer(run: RunNumber, call: number, answer: ToolAnswer): void;
+}
+
+/** The main thread's side of one run in a thread. A class, because thousands of runs may wait there. */
+export class RunLink implements CancelListener, RunPort {
+  readonly number: RunNumber;
+  /** Resolves when the last report was read, or the thread is gone. */
   readonly ended: Promise<void>;
-  /** What the run came to, with what only this side has. */
-  accept(result: RunResult, signedThinking: SignedThinkingEntries): RunResult;
-  close(): void;
-}
+  readonly #run: ThreadRun;
+  readonly #onCancelled: () => void;
+  readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #offExceeded: () => void;
+  #end: () => void = () => {};
+  #channel: RunChannel | undefined;
+  /** What the run is to hear once it is known where it is. */
+  #unsent: RunControlMessage[] | undefined;
+  #heardCancel: boolean | undefined;
+  #failure: unknown;
+  #lastCheck: OutputCheck<unknown> | undefined;
 
-/** A link whose other end is still to be sent. */
-export interface OpenRunLink extends RunLink {
-  readonly transfer: MessagePort;
-}
-
-/**
- * Opens the port of a run; the thread's end goes to it with the job.
- * @param onCancelled called when the run was told to end at once
- */
-export function openRunLink(run: ThreadRun, onCancelled: () => void): OpenRunLink {
-  const { port1: port, port2: transfer } = new MessageChannel();
-  const { control, provider } = run;
-  const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
-  const read = new Int32Array(shared, 0, 1);
-  const gate: TextGate = new Int32Array(shared, Int32Array.BYTES_PER_ELEMENT, 1);
-  let thread: number | undefined;
-  let heardCancel: boolean | undefined;
-  let answers: (readonly [number: number, answer: ToolAnswer])[] = [];
-  let failure: unknown;
-  let lastCheck: OutputCheck<unknown> | undefined;
-  let end: () => void = () => {};
-  const ended = new Promise<void>((resolve) => (end = resolve));
-
-  port.on('message', (message: unknown) => {
-    if (isOutsideCalls(message) && 'report' in message) receive(message);
-  });
-  port.on('close', () => end());
-  expose(toPort(), toEndpoint(port));
-  const cancelListener = { onCancelled: onCancel };
-  control.cancellation.listen(cancelListener);
-  run.onControl(send);
-  const offExceeded = run.budget.onExceeded((stop) => send({ control: 'spent', stop }));
-
-  function send(message: RunControlMessage): boolean {
-    if (message.control === 'steer' && !enterText(gate)) return false;
-    port.postMessage(message);
-    return true;
+  /** @param onCancelled called when the run was told to end at once */
+  constructor(number: RunNumber, run: ThreadRun, onCancelled: () => void) {
+    this.number = number;
+    this.#run = run;
+    this.#onCancelled = onCancelled;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    run.control.cancellation.listen(this);
+    run.onControl((message) => this.#send(message));
+    this.#offExceeded = run.budget.onExceeded((stop) => this.#send({ control: 'spent', stop }));
   }
 
-  function onCancel(): void {
-    heardCancel = false;
-    send({ control: 'cancel', mode: 'hard' });
-    onCancelled();
-  }
-
-  function receive(report: RunReport): void {
-    thread = report.thread;
-    if (heardCancel === false) heardCancel = true;
-    for (const usage of report.usage) run.onUsage(usage);
-    for (const event of report.events) publish('type' in event ? event : toDelta(event, run.job.settings));
-    for (const { level, message, fields } of report.logs) run.ports.logger[level](message, fields);
-    for (const [number, call] of report.calls) void answerCall(number, call);
-    Atomics.add(read, 0, 1);
-    if (report.isLast) end();
-  }
-
-  async function answerCall(number: number, call: ToolUseBlock): Promise<void> {
-    try {
-      const answer = await run.ports.callTool(call);
-      // why: calls that end in one turn of the loop are answered in one message
-      if (answers.length === 0) setImmediate(sendAnswers);
-      answers.push([number, answer]);
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  function sendAnswers(): void {
-    send({ control: 'answers', answers });
-    answers = [];
-  }
-
-  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
-  function publish(event: Parameters<typeof run.ports.publish>[0]): void {
-    if (failure !== undefined) return;
-    try {
-      run.ports.publish(event);
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  function fail(error: unknown): void {
-    failure ??= error;
-    send({ control: 'cancel', mode: 'hard' });
-  }
-
-  function toPort(): RunPort {
-    const { ports } = run;
+  /** What the thread gets. */
+  get job(): RunThreadJob {
+    const { job, ref, budget, price, provider, control } = this.#run;
     return {
-      augmentPrompt: (role, task) => answer(() => ports.augmentPrompt(role, task)),
-      checkDocument: (document) =>
-        answer(async () => {
-          lastCheck = await ports.checkDocument(document);
-          // why: what a schema makes of a document may be of any kind, so the value stays here
-          return lastCheck.ok ? { ok: true, value: undefined } : lastCheck;
-        }),
-      async observeRequest(request) {
-        await run.provider.onRequest?.({ ...request, signal: control.cancellation.signal });
-      },
+      run: this.number,
+      job,
+      provider: ref,
+      budget: budget.remaining(),
+      price,
+      observesRequests: provider.onRequest !== undefined,
+      cancelled: control.cancellation.isCancelled ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
+      signedThinking: collectSignedThinking(provider, job.history ?? []),
+      counters: this.#counters,
     };
   }
 
-  return {
-    transfer,
-    job: {
-      job: run.job,
-      provider: run.ref,
-      budget: run.budget.remaining(),
-      price: run.price,
-      observesRequests: provider.onRequest !== undefined,
-      cancelled: control.cancellation.isCancelled ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
-      signedThinking: collectSignedThinking(provider, run.job.history ?? []),
-      read,
-      gate,
-      port: transfer,
-    },
-    failure: () => failure,
-    thread: () => thread,
-    hasHeardCancel: () => heardCancel,
-    ended,
-    accept(result, signedThinking) {
-      for (const [call, thinking] of signedThinking) provider.signedThinking?.set(call, thinking);
-      return result.error === undefined && lastCheck?.ok === true ? { ...result, value: lastCheck.value } : result;
-    },
-    close() {
-      control.cancellation.unlisten(cancelListener);
-      offExceeded();
-      port.close();
-    },
-  };
+  /** Why an event of the run was refused; nothing it says after that is shown. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** The thread the run executes in, once it has begun. */
+  get thread(): number | undefined {
+    return this.#channel?.thread;
+  }
+
+  /** Whether the thread showed a sign of life since the run was cancelled hard; undefined while it was not. */
+  get hasHeardCancel(): boolean | undefined {
+    return this.#heardCancel;
+  }
+
+  /** Takes what the run says. */
+  receive(channel: RunChannel, [, events, usage, logs, calls, isLast]: RunReport): void {
+    if (this.#channel === undefined) this.#join(channel);
+    if (this.#heardCancel === false) this.#heardCancel = true;
+    const { job, ports, onUsage } = this.#run;
+    for (const counted of usage) onUsage(toUsage(counted));
+    for (const event of events) this.#publish('type' in event ? event : toDelta(event, job.settings));
+    for (const { level, message, fields } of logs) ports.logger[level](message, fields);
+    for (const call of calls) void this.#answerCall(channel, call);
+    Atomics.add(this.#counters, runCounters.readReports, 1);
+    if (isLast) this.#end();
+  }
+
+  /** The thread is gone. */
+  onGone(): void {
+    this.#end();
+  }
+
+  onCancelled(): void {
+    this.#heardCancel = false;
+    this.#send({ control: 'cancel', mode: 'hard' });
+    this.#onCancelled();
+  }
+
+  augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>> {
+    return answer(() => this.#run.ports.augmentPrompt(role, task));
+  }
+
+  checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>> {
+    return answer(async () => {
+      const check = await this.#run.ports.checkDocument(document);
+      this.#lastCheck = check;
+      // why: what a schema makes of a document may be of any kind, so the value stays here
+      return check.ok ? { ok: true, value: undefined } : check;
+    });
+  }
+
+  async observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void> {
+    const { provider, control } = this.#run;
+    await provider.onRequest?.({ ...request, signal: control.cancellation.signal });
+  }
+
+  /** What the run came to, with what only this side has. */
+  accept(result: RunResult, signedThinking: SignedThinkingEntries): RunResult {
+    for (const [call, thinking] of signedThinking) this.#run.provider.signedThinking?.set(call, thinking);
+    const check = this.#lastCheck;
+    return result.error === undefined && check?.ok === true ? { ...result, value: check.value } : result;
+  }
+
+  close(): void {
+    this.#run.control.cancellation.unlisten(this);
+    this.#offExceeded();
+  }
+
+  #join(channel: RunChannel): void {
+    this.#channel = channel;
+    for (const message of this.#unsent ?? []) channel.send(this.number, message);
+    this.#unsent = undefined;
+  }
+
+  #send(message: RunControlMessage): boolean {
+    if (message.control === 'steer' && !enterText(this.#counters)) return false;
+    if (this.#channel === undefined) (this.#unsent ??= []).push(message);
+    else this.#channel.send(this.number, message);
+    return true;
+  }
+
+  async #answerCall(channel: RunChannel, [number, id, name, input]: ReportedCall): Promise<void> {
+    try {
+      channel.answer(this.number, number, await this.#run.ports.callTool({ type: 'tool_use', id, name, input }));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
+  #publish(event: BusEvent): void {
+    if (this.#failure !== undefined) return;
+    try {
+      this.#run.ports.publish(event);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#send({ control: 'cancel', mode: 'hard' });
+  }
+}
+
+function toUsage([input_tokens, output_tokens, cache_read_tokens, cache_write_tokens]: ReportedUsage): Usage {
+  return { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
 }
 
 function toDelta([kind, text]: ReportedDelta, { run, spec, subtask }: RunSettings): BusEvent<'agent_delta'> {

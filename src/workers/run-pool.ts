@@ -10,8 +10,9 @@ import { maxTimerMs } from '../protocol/signal.ts';
 import { threadMark, workerEntry } from './entry.ts';
 import type { RunResult } from './execute-run.ts';
 import { createFairQueue } from './fair-queue.ts';
-import { type OpenRunLink, openRunLink, type RunLink, type ThreadRun, toThreadError } from './run-link.ts';
-import type { LateError, RunThreadJob, RunThreadResult } from './run-port.ts';
+import { RunChannels } from './run-channels.ts';
+import { RunLink, type ThreadRun, toThreadError } from './run-link.ts';
+import type { LateError, RunThreadJob, RunThreadResult, ThreadHello } from './run-port.ts';
 import { chooseThread } from './thread-choice.ts';
 
 export interface RunPoolOptions {
@@ -64,7 +65,7 @@ export function createRunPool(options: RunPoolOptions): RunPool {
   const threads = checkWhole('threads', options.threads, 1) ?? Math.max(1, availableParallelism());
   const capacity = threads * (checkWhole('runsPerThread', options.runsPerThread, 1) ?? defaultRunsPerThread);
   const waiting = createFairQueue<() => void>();
-  const links = new Set<RunLink>();
+  const channels = new RunChannels();
   const utilizations = new WeakMap<Worker, EventLoopUtilization>();
   let pool: Piscina<RunThreadJob, RunThreadResult> | undefined;
   let taken = 0;
@@ -87,8 +88,9 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     });
     // why: an unheard pool error would end the process; each run settles by its own promise
     opened.on('error', (error: unknown) => options.logger.error(`run thread: ${messageOf(error)}`, target));
-    opened.on('message', (message: LateError) => {
-      options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
+    opened.on('message', (message: ThreadHello | LateError) => {
+      if ('port' in message) channels.open(message);
+      else options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
     });
     return opened;
   }
@@ -143,34 +145,33 @@ export function createRunPool(options: RunPoolOptions): RunPool {
 
   function executeLinked(run: ThreadRun): { begun(): boolean; readonly result: Promise<RunResult> } {
     let watch: NodeJS.Timeout | undefined;
-    const link = openRunLink(run, () => {
+    const link = new RunLink(channels.nextNumber(), run, () => {
       watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
     });
-    links.add(link);
+    channels.add(link);
     const result = followLink(link).finally(() => {
       clearTimeout(watch);
-      links.delete(link);
+      channels.remove(link);
       link.close();
     });
-    return { begun: () => link.thread() !== undefined, result };
+    return { begun: () => link.thread !== undefined, result };
   }
 
-  async function followLink(link: OpenRunLink): Promise<RunResult> {
+  async function followLink(link: RunLink): Promise<RunResult> {
     pool ??= open();
-    const answer = await pool.run(link.job, { transferList: [link.transfer] }).catch((error: unknown) => {
+    const answer = await pool.run(link.job).catch((error: unknown) => {
       throw toThreadError(error);
     });
     await link.ended; // the last events travel on the port, the answer does not
-    const failure = link.failure();
-    if (failure !== undefined) throw failure;
+    if (link.failure !== undefined) throw link.failure as Error;
     if (!answer.ok) throw fromWireError(answer.error);
     return link.accept(answer.result, answer.signedThinking);
   }
 
   /** A thread that does not even read its messages is stuck in a computation; only its end ends the run. */
   function endUnresponsive(link: RunLink): void {
-    if (link.hasHeardCancel() !== false) return;
-    const thread = link.thread();
+    if (link.hasHeardCancel !== false) return;
+    const { thread } = link;
     const worker = pool?.threads.find(({ threadId }) => threadId === thread);
     if (worker === undefined) return;
     options.logger.error('a run thread did not answer to a cancel and is ended with all of its runs', {
@@ -192,13 +193,14 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     const closed = pool;
     pool = undefined;
     await closed?.destroy();
+    channels.close();
   }
 
   return {
     execute,
     stats() {
       const runs = new Map<number | undefined, number>();
-      for (const link of links) runs.set(link.thread(), (runs.get(link.thread()) ?? 0) + 1);
+      for (const { thread } of channels.links()) runs.set(thread, (runs.get(thread) ?? 0) + 1);
       return {
         running: taken,
         queued: waiting.size,

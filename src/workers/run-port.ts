@@ -6,14 +6,21 @@ import type { BusEvent } from '../bus/events.ts';
 import type { CancelMode, TaskInfo } from '../protocol/agent.ts';
 import type { LogFields, LogLevel } from '../protocol/deps.ts';
 import type { WireError } from '../protocol/error.ts';
-import type { Json } from '../protocol/json.ts';
-import type { ToolUseBlock, Usage } from '../protocol/message.ts';
+import type { Json, JsonObject } from '../protocol/json.ts';
 import type { CompletionRequest, ProviderRef, SignedThinking, StreamDelta } from '../protocol/model.ts';
 import type { RunJob, RunResult } from './execute-run.ts';
-import type { TextGate } from './text-gate.ts';
 
-/** A run as it is posted to its thread; the port is transferred with it. */
+/** What a thread says first: the port all of its runs talk on, both ways (docs/adr/0025). */
+export interface ThreadHello {
+  /** The number Node gives the thread. */
+  readonly thread: number;
+  readonly port: MessagePort;
+}
+
+/** A run as it is posted to its thread. */
 export interface RunThreadJob {
+  /** Says on the port whose a message is. */
+  readonly run: RunNumber;
   readonly job: RunJob;
   readonly provider: ProviderRef;
   readonly budget: BudgetLimits;
@@ -24,11 +31,22 @@ export interface RunThreadJob {
   readonly cancelled: CancelMode | undefined;
   /** What the provider on the main thread remembers of the turns in the job's history. */
   readonly signedThinking: SignedThinkingEntries;
-  /** One number in shared memory: how many reports the main thread has read. */
-  readonly read: Int32Array;
-  readonly gate: TextGate;
-  readonly port: MessagePort;
+  readonly counters: RunCounters;
 }
+
+/** Memory that both sides of a run share. */
+export type RunCounters = Int32Array;
+
+/** What its numbers count. */
+export const runCounters = {
+  /** Texts sent to the run, see the text gate. */
+  texts: 0,
+  /** Reports the main thread has read. */
+  readReports: 1,
+} as const;
+
+/** Of one run of a pool; no other gets it. */
+export type RunNumber = number;
 
 /** Signed thinking by the id of the first call of its turn. */
 export type SignedThinkingEntries = readonly (readonly [firstCallId: string, thinking: SignedThinking])[];
@@ -42,41 +60,57 @@ export type PortAnswer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: WireError };
 
-/** What a run thread asks of the main thread, besides its tool calls: what needs the hooks or a schema. */
+/** What a run asks of the main thread, besides its tool calls: what needs the hooks or a schema. */
 export interface RunPort {
   augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>>;
   checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>>;
   observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void>;
 }
 
-/** From the main thread to the run, outside the calls. */
+/** The same for all runs of a thread. */
+export type ThreadPort = {
+  readonly [Name in keyof RunPort]: (run: RunNumber, ...args: Parameters<RunPort[Name]>) => ReturnType<RunPort[Name]>;
+};
+
+/** From the main thread to a run, outside the calls. */
 export type RunControlMessage =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
   | { readonly control: 'steer'; readonly text: string }
   /** The run is offered other tools from its next step on. */
   | { readonly control: 'tools'; readonly offered: OfferedTools }
   /** A budget the run shares with others is used up. */
-  | { readonly control: 'spent'; readonly stop: BudgetStop }
-  /** To the tool calls with these numbers. */
-  | { readonly control: 'answers'; readonly answers: readonly (readonly [number: number, answer: ToolAnswer])[] };
+  | { readonly control: 'spent'; readonly stop: BudgetStop };
 
-/** From the run to the main thread, outside the calls: one array for all that happened since the last. */
-export interface RunReport {
-  readonly report: true;
-  /** The number Node gives the thread. */
-  readonly thread: number;
-  readonly events: readonly (BusEvent | ReportedDelta)[];
-  /** What the budget counted since the last report. */
-  readonly usage: readonly Usage[];
-  readonly logs: readonly RunLogLine[];
+/** To a tool call of a run. */
+export type CallAnswer = readonly [run: RunNumber, call: number, answer: ToolAnswer];
+
+/** From the main thread to a thread: something for one run, or the answers to calls of any. */
+export type ThreadMessage =
+  | readonly [run: RunNumber, message: RunControlMessage]
+  | readonly [run: null, answers: readonly CallAnswer[]];
+
+// why: arrays, here and below, because each name in a message costs what its value costs, on both sides, and in these most
+// values are small
+
+/** From a run to the main thread, outside the calls: what happened since its last report. */
+export type RunReport = readonly [
+  run: RunNumber,
+  events: readonly (BusEvent | ReportedDelta)[],
+  /** What the budget counted. */
+  usage: readonly ReportedUsage[],
+  logs: readonly RunLogLine[],
   /** Tool calls to make now, after the events: those of one step come together, so that they start as they do inline. */
-  readonly calls: readonly (readonly [number: number, call: ToolUseBlock])[];
+  calls: readonly ReportedCall[],
   /** Nothing follows. */
-  readonly isLast: boolean;
-}
+  isLast: boolean,
+];
 
 /** An `agent_delta` without what the main thread knows of the run: most of what crosses is such. */
 export type ReportedDelta = readonly [kind: StreamDelta['kind'], text: string];
+
+export type ReportedUsage = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
+
+export type ReportedCall = readonly [number: number, id: string, name: string, input: JsonObject];
 
 export interface RunLogLine {
   readonly level: LogLevel;
@@ -90,7 +124,7 @@ export interface LateError {
   readonly lateError: string;
 }
 
-/** The control and report messages; everything else on the port is a call. */
-export function isOutsideCalls(data: unknown): data is RunControlMessage | RunReport {
-  return typeof data === 'object' && data !== null && ('control' in data || 'report' in data);
+/** What is no call of `ThreadPort`. */
+export function isOutsideCalls(data: unknown): data is ThreadMessage | RunReport {
+  return Array.isArray(data);
 }

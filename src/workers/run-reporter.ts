@@ -3,7 +3,15 @@ import type { BusEvent } from '../bus/events.ts';
 import type { LogFields, Logger, LogLevel } from '../protocol/deps.ts';
 import { messageOf } from '../protocol/error.ts';
 import type { ToolUseBlock, Usage } from '../protocol/message.ts';
-import type { RunControlMessage, RunLogLine, RunReport } from './run-port.ts';
+import {
+  type ReportedCall,
+  type ReportedUsage,
+  type RunCounters,
+  runCounters,
+  type RunLogLine,
+  type RunNumber,
+  type RunReport,
+} from './run-port.ts';
 
 /** Reports the main thread has not read yet before previews are dropped. */
 export const maxUnreadReports = 64;
@@ -17,8 +25,8 @@ export interface RunReporter {
   call(call: ToolUseBlock): Promise<ToolAnswer>;
   /** Sends what there is. */
   flush(): void;
-  /** Takes the answers to calls. */
-  answer(answers: Extract<RunControlMessage, { readonly control: 'answers' }>['answers']): void;
+  /** Takes the answer to the call with this number. */
+  answer(call: number, answer: ToolAnswer): void;
   /** Sends a report even when there is nothing to tell: a sign of life. */
   acknowledge(): void;
   /** Sends the last report. */
@@ -26,17 +34,16 @@ export interface RunReporter {
 }
 
 export interface RunReporterOptions {
-  readonly thread: number;
-  /** One number in shared memory: how many reports the main thread has read. */
-  readonly read: Int32Array;
+  readonly run: RunNumber;
+  readonly counters: RunCounters;
   post(report: RunReport): void;
 }
 
 export function createRunReporter(options: RunReporterOptions): RunReporter {
-  let events: RunReport['events'][number][] = [];
-  let usage: Usage[] = [];
+  let events: RunReport[1][number][] = [];
+  let usage: ReportedUsage[] = [];
   let logs: RunLogLine[] = [];
-  let calls: RunReport['calls'][number][] = [];
+  let calls: ReportedCall[] = [];
   let sent = 0;
   let isScheduled = false;
   let lastCall = 0;
@@ -44,7 +51,7 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
 
   function send(isLast: boolean): void {
     sent += 1;
-    options.post({ report: true, thread: options.thread, events, usage, logs, calls, isLast });
+    options.post([options.run, events, usage, logs, calls, isLast]);
     events = [];
     usage = [];
     logs = [];
@@ -73,28 +80,27 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
     event(event) {
       // why: previews must not pile up in front of a main thread that is behind; all other events are the truth and few
       if (event.type === 'agent_delta') {
-        if (sent - Atomics.load(options.read, 0) > maxUnreadReports) return;
+        if (sent - Atomics.load(options.counters, runCounters.readReports) > maxUnreadReports) return;
         events.push([event.delta.kind, event.delta.text]);
       } else events.push(event);
       schedule();
     },
     usage(counted) {
-      usage.push(counted);
+      const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = counted;
+      usage.push([input_tokens, output_tokens, cache_read_tokens, cache_write_tokens]);
       schedule();
     },
     logger: { trace: log('trace'), debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
-    call(call) {
+    call({ id, name, input }) {
       lastCall += 1;
       const number = lastCall;
       if (calls.length === 0) queueMicrotask(flush);
-      calls.push([number, call]);
+      calls.push([number, id, name, input]);
       return new Promise((resolve) => waiting.set(number, resolve));
     },
-    answer(answers) {
-      for (const [number, answer] of answers) {
-        waiting.get(number)?.(answer);
-        waiting.delete(number);
-      }
+    answer(call, answer) {
+      waiting.get(call)?.(answer);
+      waiting.delete(call);
     },
     flush,
     acknowledge: () => send(false),

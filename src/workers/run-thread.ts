@@ -1,5 +1,3 @@
-import { releaseProxy, type Remote, wrap } from 'comlink';
-import { threadId } from 'node:worker_threads';
 import { type BudgetStop, createBudget } from '../agent/budget.ts';
 import type { OfferedTools, RunControl } from '../agent/ports.ts';
 import { Cancellation } from '../protocol/cancellation.ts';
@@ -8,46 +6,31 @@ import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model
 import { systemClock } from '../protocol/signal.ts';
 import { openProvider, type ProviderDeps, type ProviderKind } from '../providers/provider.ts';
 import { executeRun, type RunPorts } from './execute-run.ts';
-import {
-  isOutsideCalls,
-  type PortAnswer,
-  type RunControlMessage,
-  type RunPort,
-  type RunThreadJob,
-  type RunThreadResult,
-} from './run-port.ts';
-import { toEndpoint } from './port-endpoint.ts';
+import type { PortAnswer, RunControlMessage, RunThreadJob, RunThreadResult } from './run-port.ts';
 import { closeGate, openGate } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 import { createRunReporter, type RunReporter } from './run-reporter.ts';
+import type { ThreadSide } from './thread-side.ts';
 import { importUrl } from './tool-module.ts';
 
 /** The thread's side of one run: the loop and the provider work here, everything else is asked of the main thread. */
-export async function executeInThread(thread: RunThreadJob): Promise<RunThreadResult> {
-  const { port, job } = thread;
-  const remote = wrap<RunPort>(toEndpoint(port));
-  const reports = createRunReporter({
-    thread: threadId,
-    read: thread.read,
-    post: (report) => port.postMessage(report),
-  });
+export async function executeInThread(thread: RunThreadJob, side: ThreadSide): Promise<RunThreadResult> {
+  const { run, job } = thread;
+  const reports = createRunReporter({ run, counters: thread.counters, post: side.post });
   const inbox = createInbox(thread, reports);
-  port.on('message', (message: unknown) => {
-    if (isOutsideCalls(message) && 'control' in message) inbox.receive(message);
-  });
+  side.listen(run, { receive: inbox.receive, answer: reports.answer });
   reports.acknowledge();
   try {
     const provider = await openThreadProvider(thread.provider, reports);
     for (const [call, thinking] of thread.signedThinking) provider.signedThinking?.set(call, thinking);
-    const ports = toPorts(thread, remote, provider, reports, inbox);
+    const ports = toPorts(thread, side, provider, reports, inbox);
     const result = await executeRun(job, inbox.control, ports);
     return { ok: true, result, signedThinking: collectSignedThinking(provider, result.outcome.messages) };
   } catch (error) {
     return { ok: false, error: toWireError(error) };
   } finally {
     reports.end();
-    remote[releaseProxy]();
-    port.close();
+    side.unlisten(run);
   }
 }
 
@@ -85,9 +68,6 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       case 'spent':
         spent ??= message.stop;
         return;
-      case 'answers':
-        reports.answer(message.answers);
-        return;
       case 'cancel':
         isStopRequested = true;
         if (message.mode !== 'hard') return;
@@ -111,17 +91,17 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
       },
     },
     takeSteering: () => steering.splice(0),
-    openSteering: () => openGate(thread.gate, texts),
+    openSteering: () => openGate(thread.counters, texts),
     awaitSteering: () =>
-      closeGate(thread.gate, texts) ? undefined : new Promise<void>((resolve) => (onText = resolve)),
+      closeGate(thread.counters, texts) ? undefined : new Promise<void>((resolve) => (onText = resolve)),
     offeredTools: () => offered,
     receive,
   };
 }
 
 function toPorts(
-  thread: RunThreadJob,
-  remote: Remote<RunPort>,
+  { run, observesRequests }: RunThreadJob,
+  { remote }: ThreadSide,
   provider: Provider,
   reports: RunReporter,
   inbox: Inbox,
@@ -129,7 +109,7 @@ function toPorts(
   async function announce({ signal: _signal, ...request }: CompletionRequest): Promise<void> {
     // why: what a provider does may be the last thing this thread does, and what came before must be known
     reports.flush();
-    if (thread.observesRequests) await remote.observeRequest(request);
+    if (observesRequests) await remote.observeRequest(run, request);
   }
 
   return {
@@ -142,8 +122,8 @@ function toPorts(
       return await provider.complete(request);
     },
     callTool: reports.call,
-    augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(role, task)),
-    checkDocument: async (document) => unwrap(await remote.checkDocument(document)),
+    augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(run, role, task)),
+    checkDocument: async (document) => unwrap(await remote.checkDocument(run, document)),
     publish(event) {
       if (event.type === 'agent_started') inbox.openSteering();
       reports.event(event);

@@ -2,10 +2,14 @@ import { parentPort } from 'node:worker_threads';
 import { describeError } from '../protocol/error.ts';
 import { executeInThread } from './run-thread.ts';
 import type { LateError, RunThreadJob, RunThreadResult } from './run-port.ts';
+import { openThreadSide } from './thread-side.ts';
+
+// why: when the file is loaded, so that the main thread has the port before it sends the first run
+const side = openThreadSide((hello) => parentPort?.postMessage(hello, [hello.port]));
 
 /** Thread entry: one task is one run. */
 export default async function runWorker(job: RunThreadJob): Promise<RunThreadResult> {
-  return await executeInThread(job);
+  return await executeInThread(job, side);
 }
 
 if (parentPort !== null) {

@@ -405,6 +405,25 @@ test('WK5: ports and handles stay flat over many runs that each make a call', as
   expectFlat(await countOpen(), before);
 });
 
+test('runs in a thread share one port: what waits there costs the others nothing', async () => {
+  const gate = createGate();
+  await using opened = await openShared({ tools: [gate.tool] });
+  const start = (): RunHandle => startDrill(opened.engine, { steps: 1, calls: [{ name: 'gate', input: {} }] });
+  const runs = [start()];
+  await gate.started();
+  const before = await countOpen();
+  for (let count = 0; count < 50; count += 1) {
+    runs.push(start());
+    await gate.started();
+  }
+
+  const { ports } = await countOpen();
+
+  expect(ports).toBe(before.ports);
+  gate.open();
+  expect((await Promise.all(runs.map(stopOf))).every(({ reason }) => reason === 'completed')).toBe(true);
+});
+
 test(
   'WK5: ports and handles stay flat when a port is connected, called and released ten thousand times',
   { timeout: 120_000 },
