@@ -19,6 +19,8 @@ export interface MeasureOptions {
   readonly sampleMs?: number;
   /** The share of the rounds that counts, the quietest ones. Default a quarter, by `wall` a sixteenth. */
   readonly kept?: number;
+  /** How long each contender works before it is measured, in milliseconds. Default 400, by `wall` 2 000. */
+  readonly warmUpMs?: number;
 }
 
 type Clock = 'cpu' | 'wall';
@@ -44,9 +46,9 @@ export async function measure(
   options: MeasureOptions = {},
 ): Promise<readonly Series[]> {
   const { clock = 'cpu' } = options;
-  const { rounds, sampleMs, kept } = { ...defaults[clock], ...options };
+  const { rounds, sampleMs, kept, warmUpMs } = { ...defaults[clock], ...options };
   let counts: number[] = [];
-  for (const contender of contenders) counts.push(await calibrate(contender, sampleMs, clock));
+  for (const contender of contenders) counts.push(await calibrate(contender, { sampleMs, warmUpMs }, clock));
   // why: a process or thread that rested while another was measured answers its first call late, which must weigh alike
   if (clock === 'wall') counts = counts.map(() => Math.max(...counts));
   const measured = contenders.map((): number[] => []);
@@ -77,9 +79,13 @@ export async function measureOnce(contenders: readonly LongContender[]): Promise
 }
 
 /** Warms up, then says how often the work fits into a sample, judged by the fastest that was seen. */
-async function calibrate(contender: Contender, sampleMs: number, clock: Clock): Promise<number> {
+async function calibrate(
+  contender: Contender,
+  { sampleMs, warmUpMs }: { readonly sampleMs: number; readonly warmUpMs: number },
+  clock: Clock,
+): Promise<number> {
   const now = clocks[clock];
-  const warmUntil = now() + defaults[clock].warmUpMs * 1_000_000;
+  const warmUntil = now() + warmUpMs * 1_000_000;
   let count = 1;
   let fastestMs = Infinity;
   while (now() < warmUntil || fastestMs === Infinity) {
