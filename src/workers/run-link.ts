@@ -17,6 +17,7 @@ import {
   type RunControlMessage,
   type RunCounters,
   runCounters,
+  type RunNews,
   type RunNumber,
   type RunPort,
   type RunReport,
@@ -25,6 +26,7 @@ import {
 } from './run-port.ts';
 import { enterText } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
+import type { OfferNumbers } from './kept-copies.ts';
 
 /** A run to execute in a thread. */
 export interface ThreadRun {
@@ -46,7 +48,7 @@ export interface ThreadRun {
   /** Takes what a run that waits for room is to hear when it is told to end, in either way. */
   onWaiting(goOn: () => void): void;
   /** Takes what sends a cooperative stop and the texts that join; it returns false for a text that comes too late. */
-  onControl(send: (message: RunControlMessage) => boolean): void;
+  onControl(send: (news: RunNews) => boolean): void;
 }
 
 /** Where a run talks with its thread. */
@@ -63,6 +65,7 @@ export class RunLink implements CancelListener, RunPort {
   /** Resolves when the last report was read, or the thread is gone. */
   readonly ended: Promise<void>;
   readonly #run: ThreadRun;
+  readonly #offers: OfferNumbers;
   readonly #onCancelled: () => void;
   readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   readonly #offExceeded: () => void;
@@ -75,8 +78,9 @@ export class RunLink implements CancelListener, RunPort {
   #lastCheck: OutputCheck<unknown> | undefined;
 
   /** @param onCancelled called when the run was told to end at once */
-  constructor(number: RunNumber, run: ThreadRun, onCancelled: () => void) {
+  constructor(number: RunNumber, run: ThreadRun, offers: OfferNumbers, onCancelled: () => void) {
     this.number = number;
+    this.#offers = offers;
     this.#run = run;
     this.#onCancelled = onCancelled;
     this.ended = new Promise((resolve) => (this.#end = resolve));
@@ -91,6 +95,7 @@ export class RunLink implements CancelListener, RunPort {
     return {
       run: this.number,
       job,
+      offer: this.#offers.of(job.settings),
       provider: ref,
       budget: budget.remaining(),
       price,
@@ -176,8 +181,9 @@ export class RunLink implements CancelListener, RunPort {
     this.#unsent = undefined;
   }
 
-  #send(message: RunControlMessage): boolean {
-    if (message.control === 'steer' && !enterText(this.#counters)) return false;
+  #send(news: RunNews): boolean {
+    if (news.control === 'steer' && !enterText(this.#counters)) return false;
+    const message = news.control === 'tools' ? { ...news, offer: this.#offers.of(news.offered) } : news;
     if (this.#channel === undefined) (this.#unsent ??= []).push(message);
     else this.#channel.send(this.number, message);
     return true;

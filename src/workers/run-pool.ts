@@ -13,6 +13,7 @@ import { createFairQueue } from './fair-queue.ts';
 import { RunChannels } from './run-channels.ts';
 import { RunLink, type ThreadRun, toThreadError } from './run-link.ts';
 import type { LateError, RunThreadJob, RunThreadResult, ThreadHello } from './run-port.ts';
+import { OfferNumbers } from './kept-copies.ts';
 import { chooseThread } from './thread-choice.ts';
 
 export interface RunPoolOptions {
@@ -66,6 +67,7 @@ export function createRunPool(options: RunPoolOptions): RunPool {
   const capacity = threads * (checkWhole('runsPerThread', options.runsPerThread, 1) ?? defaultRunsPerThread);
   const waiting = createFairQueue<() => void>();
   const channels = new RunChannels();
+  const offers = new OfferNumbers();
   const utilizations = new WeakMap<Worker, EventLoopUtilization>();
   let pool: Piscina<RunThreadJob, RunThreadResult> | undefined;
   let taken = 0;
@@ -145,7 +147,7 @@ export function createRunPool(options: RunPoolOptions): RunPool {
 
   function executeLinked(run: ThreadRun): { begun(): boolean; readonly result: Promise<RunResult> } {
     let watch: NodeJS.Timeout | undefined;
-    const link = new RunLink(channels.nextNumber(), run, () => {
+    const link = new RunLink(channels.nextNumber(), run, offers, () => {
       watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
     });
     channels.add(link);

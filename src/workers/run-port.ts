@@ -22,6 +22,8 @@ export interface RunThreadJob {
   /** Says on the port whose a message is. */
   readonly run: RunNumber;
   readonly job: RunJob;
+  /** Of the tools in the job. */
+  readonly offer: OfferNumber;
   readonly provider: ProviderRef;
   readonly budget: BudgetLimits;
   readonly price: ModelPrice | undefined;
@@ -48,6 +50,9 @@ export const runCounters = {
 /** Of one run of a pool; no other gets it. */
 export type RunNumber = number;
 
+/** The same for runs that are offered the same tools, so that a thread keeps them once. */
+export type OfferNumber = number;
+
 /** Signed thinking by the id of the first call of its turn. */
 export type SignedThinkingEntries = readonly (readonly [firstCallId: string, thinking: SignedThinking])[];
 
@@ -72,14 +77,19 @@ export type ThreadPort = {
   readonly [Name in keyof RunPort]: (run: RunNumber, ...args: Parameters<RunPort[Name]>) => ReturnType<RunPort[Name]>;
 };
 
-/** From the main thread to a run, outside the calls. */
-export type RunControlMessage =
+/** What a run is told, outside the calls. */
+export type RunNews =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
   | { readonly control: 'steer'; readonly text: string }
   /** The run is offered other tools from its next step on. */
   | { readonly control: 'tools'; readonly offered: OfferedTools }
   /** A budget the run shares with others is used up. */
   | { readonly control: 'spent'; readonly stop: BudgetStop };
+
+/** The same on its way from the main thread to the run. */
+export type RunControlMessage =
+  | Exclude<RunNews, { readonly control: 'tools' }>
+  | { readonly control: 'tools'; readonly offered: OfferedTools; readonly offer: OfferNumber };
 
 /** To a tool call of a run. */
 export type CallAnswer = readonly [run: RunNumber, call: number, answer: ToolAnswer];

@@ -16,8 +16,10 @@ import { importUrl } from './tool-module.ts';
 /** The thread's side of one run: the loop and the provider work here, everything else is asked of the main thread. */
 export async function executeInThread(thread: RunThreadJob, side: ThreadSide): Promise<RunThreadResult> {
   const { run, job } = thread;
+  side.copies.shareOffer(thread.offer, job.settings);
+  side.copies.sharePrompt(job.settings.spec);
   const reports = createRunReporter({ run, counters: thread.counters, post: side.post });
-  const inbox = createInbox(thread, reports);
+  const inbox = createInbox(thread, side, reports);
   side.listen(run, { receive: inbox.receive, answer: reports.answer });
   reports.acknowledge();
   try {
@@ -45,7 +47,7 @@ interface Inbox {
   receive(message: RunControlMessage): void;
 }
 
-function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
+function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporter): Inbox {
   const cancellation = new Cancellation();
   const steering: string[] = [];
   let texts = 0;
@@ -63,6 +65,7 @@ function createInbox(thread: RunThreadJob, reports: RunReporter): Inbox {
         onText();
         return;
       case 'tools':
+        side.copies.shareOffer(message.offer, message.offered);
         offered = message.offered;
         return;
       case 'spent':

@@ -12,6 +12,7 @@ import {
   type ThreadMessage,
   type ThreadPort,
 } from './run-port.ts';
+import { KeptCopies } from './kept-copies.ts';
 
 /** A run of this thread, as messages reach it. */
 export interface RunEar {
@@ -21,6 +22,7 @@ export interface RunEar {
 
 /** The thread's end of its port. */
 export interface ThreadSide {
+  readonly copies: KeptCopies;
   readonly remote: Remote<ThreadPort>;
   post(report: RunReport): void;
   /** What comes for a run that does not listen is dropped. */
@@ -44,6 +46,7 @@ export function openThreadSide(greet: (hello: ThreadHello) => void): ThreadSide 
   greet({ thread: threadId, port: port2 });
 
   return {
+    copies: new KeptCopies(),
     remote,
     post: (report) => port.postMessage(report),
     listen: (run, ear) => ears.set(run, ear),
