@@ -120,7 +120,7 @@ class ToolDispatch {
   #callChecked(tool: Tool, call: AdmittedCall, checked: InputCheck | undefined): MaybePromise<ToolAnswer> {
     if (checked !== undefined && !checked.ok) {
       const refused = `Invalid input for \`${tool.name}\`: ${'detail' in checked ? checked.detail : ''}.`;
-      return this.#returnSoon(call, 'output' in checked ? checked.output : errorOutput(refused));
+      return this.#returnSoon(call, 'output' in checked ? toChecked(tool.name, checked.output) : errorOutput(refused));
     }
     const { input } = call.asked;
     let running: unknown;

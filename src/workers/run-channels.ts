@@ -1,20 +1,8 @@
-import { expose } from 'comlink';
 import type { MessagePort } from 'node:worker_threads';
-import type { ToolAnswer } from '../agent/ports.ts';
-import { EngineError } from '../protocol/error.ts';
+import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
 import { ForgetfulMap } from '../protocol/forgetful-map.ts';
-import { toEndpoint } from './port-endpoint.ts';
 import type { RunChannel, RunLink } from './run-link.ts';
-import {
-  type CallAnswer,
-  isOutsideCalls,
-  type RunControlMessage,
-  type RunNumber,
-  type RunReport,
-  type ThreadHello,
-  type ThreadMessage,
-  type ThreadPort,
-} from './run-port.ts';
+import type { AskAnswer, RunControlMessage, RunNumber, RunReport, ThreadHello, ThreadMessage } from './run-port.ts';
 
 /** The runs that are in threads, and the main thread's end of each thread's port. */
 export class RunChannels {
@@ -27,12 +15,15 @@ export class RunChannels {
     return this.#lastNumber;
   }
 
+  /** While there are runs, the process waits for what they say. */
   add(link: RunLink): void {
     this.#links.set(link.number, link);
+    if (this.#links.size === 1) for (const channel of this.#channels) channel.ref();
   }
 
   remove(link: RunLink): void {
     this.#links.delete(link.number);
+    if (this.#links.size === 0) for (const channel of this.#channels) channel.unref();
   }
 
   links(): readonly RunLink[] {
@@ -46,10 +37,13 @@ export class RunChannels {
       for (const link of this.links()) if (link.thread === channel.thread) link.onGone();
     });
     this.#channels.add(channel);
+    if (this.#links.size === 0) channel.unref();
   }
 
+  /** Nobody says anything any more. */
   close(): void {
     for (const channel of this.#channels) channel.close();
+    for (const link of this.links()) link.onGone();
   }
 }
 
@@ -57,7 +51,7 @@ export class RunChannels {
 class ThreadChannel implements RunChannel {
   readonly thread: number;
   readonly #port: MessagePort;
-  #answers: CallAnswer[] = [];
+  #answers: AskAnswer[] = [];
 
   constructor(
     { thread, port }: ThreadHello,
@@ -66,24 +60,26 @@ class ThreadChannel implements RunChannel {
   ) {
     this.thread = thread;
     this.#port = port;
-    port.on('message', (data: unknown) => {
-      if (!isOutsideCalls(data)) return;
-      const report = data as RunReport;
-      links.get(report[0])?.receive(this, report);
-    });
+    port.on('message', (report: RunReport) => links.get(report[0])?.receive(this, report));
     port.on('close', onClose);
-    expose(toThreadPort(links), toEndpoint(port));
-    port.unref(); // a thread with runs is kept by the pool
+  }
+
+  ref(): void {
+    this.#port.ref();
+  }
+
+  unref(): void {
+    this.#port.unref();
   }
 
   send(run: RunNumber, message: RunControlMessage): void {
     this.#post([run, message]);
   }
 
-  answer(run: RunNumber, call: number, answer: ToolAnswer): void {
+  answer(answer: AskAnswer): void {
     // why: calls that end in one turn of the loop are answered in one message
     if (this.#answers.length === 0) setImmediate(() => this.#sendAnswers());
-    this.#answers.push([run, call, answer]);
+    this.#answers.push(answer);
   }
 
   close(): void {
@@ -93,23 +89,24 @@ class ThreadChannel implements RunChannel {
   #sendAnswers(): void {
     const answers = this.#answers;
     this.#answers = [];
-    this.#post([null, answers]);
+    try {
+      this.#post([null, answers]);
+    } catch {
+      for (const answer of answers) this.#sendAlone(answer); // one of them cannot be cloned
+    }
+  }
+
+  #sendAlone(answer: AskAnswer): void {
+    try {
+      this.#post([null, [answer]]);
+    } catch (cause) {
+      const message = `an answer cannot be sent between threads: ${messageOf(cause)}`;
+      const error = new EngineError('invalid_request', message, { code: 'uncloneable', cause });
+      this.#post([null, [[answer[0], answer[1], undefined, toWireError(error)]]]);
+    }
   }
 
   #post(message: ThreadMessage): void {
     this.#port.postMessage(message);
   }
-}
-
-function toThreadPort(links: Pick<ForgetfulMap<RunNumber, RunLink>, 'get'>): ThreadPort {
-  const linkOf = (run: RunNumber): RunLink => {
-    const link = links.get(run);
-    if (link === undefined) throw new EngineError('other', 'the run has ended', { code: 'not_found' });
-    return link;
-  };
-  return {
-    augmentPrompt: (run, role, task) => linkOf(run).augmentPrompt(role, task),
-    checkDocument: (run, document) => linkOf(run).checkDocument(document),
-    observeRequest: (run, request) => linkOf(run).observeRequest(request),
-  };
 }

@@ -1,8 +1,7 @@
 import type { Budget, ModelPrice } from '../agent/budget.ts';
 import type { OutputCheck } from '../agent/output-schema.ts';
-import type { RunControl, RunSettings, ToolAnswer } from '../agent/ports.ts';
+import type { RunControl, RunSettings } from '../agent/ports.ts';
 import type { CancelListener } from '../protocol/cancellation.ts';
-import type { TaskInfo } from '../protocol/agent.ts';
 import type { Json } from '../protocol/json.ts';
 import type { BusEvent } from '../bus/events.ts';
 import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
@@ -10,18 +9,19 @@ import type { Usage } from '../protocol/message.ts';
 import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import type { RunJob, RunPorts, RunResult } from './execute-run.ts';
 import {
-  type PortAnswer,
-  type ReportedCall,
+  type AskAnswer,
   type ReportedDelta,
   type ReportedUsage,
+  type RunAsk,
   type RunControlMessage,
   type RunCounters,
   runCounters,
+  type RunLogLine,
   type RunNews,
   type RunNumber,
-  type RunPort,
   type RunReport,
   type RunThreadJob,
+  type RunThreadResult,
   type SignedThinkingEntries,
 } from './run-port.ts';
 import { enterText } from './text-gate.ts';
@@ -55,37 +55,49 @@ export interface ThreadRun {
 export interface RunChannel {
   /** The number Node gives the thread. */
   readonly thread: number;
+  /** @throws DataCloneError for a message that cannot be cloned */
   send(run: RunNumber, message: RunControlMessage): void;
-  answer(run: RunNumber, call: number, answer: ToolAnswer): void;
+  answer(answer: AskAnswer): void;
+}
+
+/** What a link is made with, besides its run. */
+export interface LinkOptions {
+  readonly number: RunNumber;
+  readonly offers: OfferNumbers;
+  /** What the run did not hear yet where it was before. */
+  readonly unheard: readonly RunNews[];
+  /** Called when the run was told to end at once. */
+  onCancelled(): void;
 }
 
 /** The main thread's side of one run in a thread. A class, because thousands of runs may wait there. */
-export class RunLink implements CancelListener, RunPort {
+export class RunLink implements CancelListener {
   readonly number: RunNumber;
-  /** Resolves when the last report was read, or the thread is gone. */
-  readonly ended: Promise<void>;
+  /** Resolves when the last report was read; with nothing when the thread is gone without one. */
+  readonly ended: Promise<RunThreadResult | undefined>;
+  /** The thread it was posted to, when that is known. */
+  sentTo: number | undefined;
   readonly #run: ThreadRun;
-  readonly #offers: OfferNumbers;
-  readonly #onCancelled: () => void;
-  readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #options: LinkOptions;
+  readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
   readonly #offExceeded: () => void;
-  #end: () => void = () => {};
+  #resolveEnded: (result: RunThreadResult | undefined) => void = () => {};
+  #result: RunThreadResult | undefined;
   #channel: RunChannel | undefined;
   /** What the run is to hear once it is known where it is. */
-  #unsent: RunControlMessage[] | undefined;
-  #heardCancel: boolean | undefined;
+  #unheard: RunNews[] = [];
+  #isClosed = false;
   #failure: unknown;
   #lastCheck: OutputCheck<unknown> | undefined;
 
-  /** @param onCancelled called when the run was told to end at once */
-  constructor(number: RunNumber, run: ThreadRun, offers: OfferNumbers, onCancelled: () => void) {
-    this.number = number;
-    this.#offers = offers;
+  constructor(run: ThreadRun, options: LinkOptions) {
+    this.number = options.number;
+    this.#options = options;
     this.#run = run;
-    this.#onCancelled = onCancelled;
-    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
     run.control.cancellation.listen(this);
-    run.onControl((message) => this.#send(message));
+    for (const news of options.unheard) this.#send(news);
+    run.onControl((news) => this.#send(news));
     this.#offExceeded = run.budget.onExceeded((stop) => this.#send({ control: 'spent', stop }));
   }
 
@@ -95,7 +107,7 @@ export class RunLink implements CancelListener, RunPort {
     return {
       run: this.number,
       job,
-      offer: this.#offers.of(job.settings),
+      offer: this.#options.offers.of(job.settings),
       provider: ref,
       budget: budget.remaining(),
       price,
@@ -106,9 +118,14 @@ export class RunLink implements CancelListener, RunPort {
     };
   }
 
-  /** Why an event of the run was refused; nothing it says after that is shown. */
+  /** Why something the run said was refused; no event is shown after that. */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  /** What the run came to, once its last report was read. */
+  get result(): RunThreadResult | undefined {
+    return this.#result;
   }
 
   /** The thread the run executes in, once it has begun. */
@@ -116,51 +133,38 @@ export class RunLink implements CancelListener, RunPort {
     return this.#channel?.thread;
   }
 
-  /** Whether the thread showed a sign of life since the run was cancelled hard; undefined while it was not. */
-  get hasHeardCancel(): boolean | undefined {
-    return this.#heardCancel;
+  /** Whether the run has heard that it is to end at once. */
+  get hasHeardCancel(): boolean {
+    return Atomics.load(this.#counters, runCounters.heardCancel) === 1;
+  }
+
+  /** What the run did not hear, for where it executes next. */
+  takeUnheard(): readonly RunNews[] {
+    return this.#unheard.splice(0);
   }
 
   /** Takes what the run says. */
-  receive(channel: RunChannel, [, events, usage, logs, calls, isLast]: RunReport): void {
+  receive(channel: RunChannel, [, events, usage, logs, asks, result]: RunReport): void {
     if (this.#channel === undefined) this.#join(channel);
-    if (this.#heardCancel === false) this.#heardCancel = true;
-    const { job, ports, onUsage } = this.#run;
-    for (const counted of usage) onUsage(toUsage(counted));
-    for (const event of events) this.#publish('type' in event ? event : toDelta(event, job.settings));
-    for (const { level, message, fields } of logs) ports.logger[level](message, fields);
-    for (const call of calls) void this.#answerCall(channel, call);
+    const { settings } = this.#run.job;
+    for (const counted of usage) this.#take(toUsage(counted), this.#run.onUsage);
+    for (const event of events) this.#publish('type' in event ? event : toDelta(event, settings));
+    for (const line of logs) this.#take(line, this.#log);
+    for (const ask of asks) void this.#answer(channel, ask);
     Atomics.add(this.#counters, runCounters.readReports, 1);
-    if (isLast) this.#end();
+    if (result === null) return;
+    this.#result = result;
+    this.#resolveEnded(result);
   }
 
   /** The thread is gone. */
   onGone(): void {
-    this.#end();
+    this.#resolveEnded(undefined);
   }
 
   onCancelled(): void {
-    this.#heardCancel = false;
     this.#send({ control: 'cancel', mode: 'hard' });
-    this.#onCancelled();
-  }
-
-  augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>> {
-    return answer(() => this.#run.ports.augmentPrompt(role, task));
-  }
-
-  checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>> {
-    return answer(async () => {
-      const check = await this.#run.ports.checkDocument(document);
-      this.#lastCheck = check;
-      // why: what a schema makes of a document may be of any kind, so the value stays here
-      return check.ok ? { ok: true, value: undefined } : check;
-    });
-  }
-
-  async observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void> {
-    const { provider, control } = this.#run;
-    await provider.onRequest?.({ ...request, signal: control.cancellation.signal });
+    this.#options.onCancelled();
   }
 
   /** What the run came to, with what only this side has. */
@@ -171,37 +175,81 @@ export class RunLink implements CancelListener, RunPort {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#run.control.cancellation.unlisten(this);
     this.#offExceeded();
   }
 
   #join(channel: RunChannel): void {
     this.#channel = channel;
-    for (const message of this.#unsent ?? []) channel.send(this.number, message);
-    this.#unsent = undefined;
+    for (const news of this.takeUnheard()) this.#post(channel, news);
   }
 
   #send(news: RunNews): boolean {
     if (news.control === 'steer' && !enterText(this.#counters)) return false;
-    const message = news.control === 'tools' ? { ...news, offer: this.#offers.of(news.offered) } : news;
-    if (this.#channel === undefined) (this.#unsent ??= []).push(message);
-    else this.#channel.send(this.number, message);
+    if (this.#channel === undefined) this.#unheard.push(news);
+    else this.#post(this.#channel, news);
     return true;
   }
 
-  async #answerCall(channel: RunChannel, [number, id, name, input]: ReportedCall): Promise<void> {
+  #post(channel: RunChannel, news: RunNews): void {
     try {
-      channel.answer(this.number, number, await this.#run.ports.callTool({ type: 'tool_use', id, name, input }));
+      const { offers } = this.#options;
+      channel.send(this.number, news.control === 'tools' ? { ...news, offer: offers.of(news.offered) } : news);
     } catch (error) {
-      this.#fail(error);
+      this.#fail(toThreadError(error));
     }
   }
 
-  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
-  #publish(event: BusEvent): void {
-    if (this.#failure !== undefined) return;
+  async #answer(channel: RunChannel, ask: RunAsk): Promise<void> {
+    let answer: AskAnswer;
     try {
-      this.#run.ports.publish(event);
+      answer = [this.number, ask[0], await this.#ask(ask)];
+    } catch (error) {
+      if (ask[1] === 'call') this.#fail(error); // a call settles with its answer: this is a fault of an observer
+      answer = [this.number, ask[0], undefined, toWireError(error)];
+    }
+    if (!this.#isClosed) channel.answer(answer);
+  }
+
+  #ask(ask: RunAsk): Promise<unknown> {
+    const { ports } = this.#run;
+    switch (ask[1]) {
+      case 'call':
+        return ports.callTool({ type: 'tool_use', id: ask[2], name: ask[3], input: ask[4] });
+      case 'augment_prompt':
+        return ports.augmentPrompt(ask[2], ask[3]);
+      case 'check_document':
+        return this.#check(ask[2]);
+      case 'observe_request':
+        return this.#observe(ask[2]);
+    }
+  }
+
+  async #check(document: Json): Promise<OutputCheck<unknown>> {
+    const check = await this.#run.ports.checkDocument(document);
+    this.#lastCheck = check;
+    // why: what a schema makes of a document may be of any kind, so the value stays here
+    return check.ok ? { ok: true, value: undefined } : check;
+  }
+
+  async #observe(request: Omit<CompletionRequest, 'signal'>): Promise<void> {
+    const { provider, control } = this.#run;
+    await provider.onRequest?.({ ...request, signal: control.cancellation.signal });
+  }
+
+  #publish(event: BusEvent): void {
+    if (this.#failure === undefined) this.#take(event, (shown) => this.#run.ports.publish(shown));
+  }
+
+  readonly #log = ({ level, message, fields }: RunLogLine): void => {
+    this.#run.ports.logger[level](message, fields);
+  };
+
+  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
+  #take<T>(said: T, take: (said: T) => void): void {
+    try {
+      take(said);
     } catch (error) {
       this.#fail(error);
     }
@@ -219,14 +267,6 @@ function toUsage([input_tokens, output_tokens, cache_read_tokens, cache_write_to
 
 function toDelta([kind, text]: ReportedDelta, { run, spec, subtask }: RunSettings): BusEvent<'agent_delta'> {
   return { type: 'agent_delta', run, role: spec.role, subtask, delta: { kind, text } };
-}
-
-async function answer<T>(work: () => Promise<T>): Promise<PortAnswer<T>> {
-  try {
-    return { ok: true, value: await work() };
-  } catch (error) {
-    return { ok: false, error: toWireError(error) };
-  }
 }
 
 /** Why a run did not come back from its thread. */

@@ -12,7 +12,7 @@ import type { RunResult } from './execute-run.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { RunChannels } from './run-channels.ts';
 import { RunLink, type ThreadRun, toThreadError } from './run-link.ts';
-import type { LateError, RunThreadJob, RunThreadResult, ThreadHello } from './run-port.ts';
+import { isThreadHello, type LateError, type RunNews, type RunThreadJob } from './run-port.ts';
 import { OfferNumbers } from './kept-copies.ts';
 import { chooseThread } from './thread-choice.ts';
 
@@ -69,19 +69,21 @@ export function createRunPool(options: RunPoolOptions): RunPool {
   const channels = new RunChannels();
   const offers = new OfferNumbers();
   const utilizations = new WeakMap<Worker, EventLoopUtilization>();
-  let pool: Piscina<RunThreadJob, RunThreadResult> | undefined;
+  let pool: Piscina<RunThreadJob, void> | undefined;
   let taken = 0;
+  /** Where the last run went. */
+  let chosen: number | undefined;
   let closing: Promise<void> | undefined;
 
-  function open(): Piscina<RunThreadJob, RunThreadResult> {
-    const opened = new Piscina<RunThreadJob, RunThreadResult>({
+  function open(): Piscina<RunThreadJob, void> {
+    const opened = new Piscina<RunThreadJob, void>({
       ...workerEntry('run-worker'),
       workerData: threadMark,
       minThreads: 1,
       maxThreads: threads,
       // why: how many runs a thread takes is counted here, so that waiting runs take turns
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
-      loadBalancer: chooseThread(threads),
+      loadBalancer: chooseThread(threads, (thread) => (chosen = thread)),
       // why: with the default, an idle worker does not hear the ports that live in it
       atomics: 'disabled',
       idleTimeout: 10_000,
@@ -90,25 +92,29 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     });
     // why: an unheard pool error would end the process; each run settles by its own promise
     opened.on('error', (error: unknown) => options.logger.error(`run thread: ${messageOf(error)}`, target));
-    opened.on('message', (message: ThreadHello | LateError) => {
-      if ('port' in message) channels.open(message);
-      else options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
+    opened.on('message', (message: unknown) => {
+      if (isThreadHello(message)) channels.open(message);
+      else if (isLateError(message)) {
+        options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
+      }
     });
     return opened;
   }
 
   async function execute(run: ThreadRun): Promise<RunResult> {
     await takePlace(run);
+    let unheard: readonly RunNews[] = [];
     try {
       for (let attempt = 1; ; attempt += 1) {
         if (closing !== undefined) throw closedError();
-        const { begun, result } = executeLinked(run);
+        const { link, result } = executeLinked(run, unheard);
         try {
           return await result;
         } catch (error) {
           // why: what never began has done nothing, so another thread may try; a file that cannot be loaded never will
-          if (begun() || !isThreadError(error) || attempt >= maxAttempts) throw error;
+          if (link.thread !== undefined || !isThreadError(error) || attempt >= maxAttempts) throw error;
           await sleep(retryDelayMs * 2 ** (attempt - 1));
+          unheard = link.takeUnheard();
         }
       }
     } finally {
@@ -145,10 +151,18 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     while (taken < capacity && waiting.size > 0) waiting.shift()?.();
   }
 
-  function executeLinked(run: ThreadRun): { begun(): boolean; readonly result: Promise<RunResult> } {
+  function executeLinked(
+    run: ThreadRun,
+    unheard: readonly RunNews[],
+  ): { readonly link: RunLink; readonly result: Promise<RunResult> } {
     let watch: NodeJS.Timeout | undefined;
-    const link = new RunLink(channels.nextNumber(), run, offers, () => {
-      watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
+    const link = new RunLink(run, {
+      number: channels.nextNumber(),
+      offers,
+      unheard,
+      onCancelled() {
+        watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
+      },
     });
     channels.add(link);
     const result = followLink(link).finally(() => {
@@ -156,24 +170,30 @@ export function createRunPool(options: RunPoolOptions): RunPool {
       channels.remove(link);
       link.close();
     });
-    return { begun: () => link.thread !== undefined, result };
+    return { link, result };
   }
 
   async function followLink(link: RunLink): Promise<RunResult> {
     pool ??= open();
-    const answer = await pool.run(link.job).catch((error: unknown) => {
-      throw toThreadError(error);
-    });
-    await link.ended; // the last events travel on the port, the answer does not
+    chosen = undefined;
+    const task = pool.run(link.job);
+    link.sentTo = chosen;
+    try {
+      await task;
+    } catch (error) {
+      if (link.result === undefined) throw toThreadError(error); // else the thread ended after the run had
+    }
+    const answer = await link.ended; // the last report comes on the port, behind the last events
     if (link.failure !== undefined) throw link.failure as Error;
+    if (answer === undefined) throw toThreadError(new Error('it said nothing of the run'));
     if (!answer.ok) throw fromWireError(answer.error);
     return link.accept(answer.result, answer.signedThinking);
   }
 
   /** A thread that does not even read its messages is stuck in a computation; only its end ends the run. */
   function endUnresponsive(link: RunLink): void {
-    if (link.hasHeardCancel !== false) return;
-    const { thread } = link;
+    if (link.hasHeardCancel) return;
+    const thread = link.thread ?? link.sentTo;
     const worker = pool?.threads.find(({ threadId }) => threadId === thread);
     if (worker === undefined) return;
     options.logger.error('a run thread did not answer to a cancel and is ended with all of its runs', {
@@ -223,6 +243,10 @@ const retryDelayMs = 100;
 
 function isThreadError(error: unknown): boolean {
   return isEngineError(error) && error.code === 'worker_exited';
+}
+
+function isLateError(message: unknown): message is LateError {
+  return typeof message === 'object' && message !== null && 'lateError' in message;
 }
 
 const target = { target: 'vibe::workers' };

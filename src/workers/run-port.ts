@@ -1,7 +1,6 @@
-import type { MessagePort } from 'node:worker_threads';
+import { MessagePort } from 'node:worker_threads';
 import type { BudgetLimits, BudgetStop, ModelPrice } from '../agent/budget.ts';
-import type { OutputCheck } from '../agent/output-schema.ts';
-import type { OfferedTools, ToolAnswer } from '../agent/ports.ts';
+import type { OfferedTools } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { CancelMode, TaskInfo } from '../protocol/agent.ts';
 import type { LogFields, LogLevel } from '../protocol/deps.ts';
@@ -15,6 +14,11 @@ export interface ThreadHello {
   /** The number Node gives the thread. */
   readonly thread: number;
   readonly port: MessagePort;
+}
+
+/** Code of others in a thread may post whatever it likes. */
+export function isThreadHello(message: unknown): message is ThreadHello {
+  return typeof message === 'object' && message !== null && 'port' in message && message.port instanceof MessagePort;
 }
 
 /** A run as it is posted to its thread. */
@@ -45,6 +49,8 @@ export const runCounters = {
   texts: 0,
   /** Reports the main thread has read. */
   readReports: 1,
+  /** 1 once the run has heard that it is to end at once. */
+  heardCancel: 2,
 } as const;
 
 /** Of one run of a pool; no other gets it. */
@@ -60,24 +66,20 @@ export type RunThreadResult =
   | { readonly ok: true; readonly result: RunResult; readonly signedThinking: SignedThinkingEntries }
   | { readonly ok: false; readonly error: WireError };
 
-/** A promise cannot carry an error's code across, so what may fail answers with one or the other. */
-export type PortAnswer<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly error: WireError };
+/** What a run asks of the main thread: what needs the registry, the hooks or a schema. */
+export type RunAsk =
+  | readonly [number: AskNumber, what: 'call', id: string, name: string, input: JsonObject]
+  | readonly [number: AskNumber, what: 'augment_prompt', role: string, task: TaskInfo]
+  | readonly [number: AskNumber, what: 'check_document', document: Json]
+  | readonly [number: AskNumber, what: 'observe_request', request: Omit<CompletionRequest, 'signal'>];
 
-/** What a run asks of the main thread, besides its tool calls: what needs the hooks or a schema. */
-export interface RunPort {
-  augmentPrompt(role: string, task: TaskInfo): Promise<PortAnswer<readonly string[]>>;
-  checkDocument(document: Json): Promise<PortAnswer<OutputCheck<unknown>>>;
-  observeRequest(request: Omit<CompletionRequest, 'signal'>): Promise<void>;
-}
+/** Of one ask of a run. */
+export type AskNumber = number;
 
-/** The same for all runs of a thread. */
-export type ThreadPort = {
-  readonly [Name in keyof RunPort]: (run: RunNumber, ...args: Parameters<RunPort[Name]>) => ReturnType<RunPort[Name]>;
-};
+/** A promise cannot carry an error's code across, so what failed is told beside. */
+export type AskAnswer = readonly [run: RunNumber, ask: AskNumber, value: unknown, error?: WireError];
 
-/** What a run is told, outside the calls. */
+/** What a run is told, besides the answers to what it asked. */
 export type RunNews =
   | { readonly control: 'cancel'; readonly mode: CancelMode }
   | { readonly control: 'steer'; readonly text: string }
@@ -91,36 +93,31 @@ export type RunControlMessage =
   | Exclude<RunNews, { readonly control: 'tools' }>
   | { readonly control: 'tools'; readonly offered: OfferedTools; readonly offer: OfferNumber };
 
-/** To a tool call of a run. */
-export type CallAnswer = readonly [run: RunNumber, call: number, answer: ToolAnswer];
-
-/** From the main thread to a thread: something for one run, or the answers to calls of any. */
+/** From the main thread to a thread: something for one run, or answers to any. */
 export type ThreadMessage =
   | readonly [run: RunNumber, message: RunControlMessage]
-  | readonly [run: null, answers: readonly CallAnswer[]];
+  | readonly [run: null, answers: readonly AskAnswer[]];
 
 // why: arrays, here and below, because each name in a message costs what its value costs, on both sides, and in these most
 // values are small
 
-/** From a run to the main thread, outside the calls: what happened since its last report. */
+/** From a run to the main thread: what happened since its last report. */
 export type RunReport = readonly [
   run: RunNumber,
   events: readonly (BusEvent | ReportedDelta)[],
   /** What the budget counted. */
   usage: readonly ReportedUsage[],
   logs: readonly RunLogLine[],
-  /** Tool calls to make now, after the events: those of one step come together, so that they start as they do inline. */
-  calls: readonly ReportedCall[],
-  /** Nothing follows. */
-  isLast: boolean,
+  /** To be seen to now, after the events: calls of one step come together, so that they start as they do inline. */
+  asks: readonly RunAsk[],
+  /** What the run came to, in its last report. */
+  result: RunThreadResult | null,
 ];
 
 /** An `agent_delta` without what the main thread knows of the run: most of what crosses is such. */
 export type ReportedDelta = readonly [kind: StreamDelta['kind'], text: string];
 
 export type ReportedUsage = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
-
-export type ReportedCall = readonly [number: number, id: string, name: string, input: JsonObject];
 
 export interface RunLogLine {
   readonly level: LogLevel;
@@ -132,9 +129,4 @@ export interface RunLogLine {
 /** From a thread, outside all runs: an error that nobody waited for. */
 export interface LateError {
   readonly lateError: string;
-}
-
-/** What is no call of `ThreadPort`. */
-export function isOutsideCalls(data: unknown): data is ThreadMessage | RunReport {
-  return Array.isArray(data);
 }

@@ -1,16 +1,18 @@
-import type { ToolAnswer } from '../agent/ports.ts';
 import type { BusEvent } from '../bus/events.ts';
 import type { LogFields, Logger, LogLevel } from '../protocol/deps.ts';
-import { messageOf } from '../protocol/error.ts';
-import type { ToolUseBlock, Usage } from '../protocol/message.ts';
+import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
+import type { Usage } from '../protocol/message.ts';
 import {
-  type ReportedCall,
+  type AskAnswer,
+  type AskNumber,
   type ReportedUsage,
+  type RunAsk,
   type RunCounters,
   runCounters,
   type RunLogLine,
   type RunNumber,
   type RunReport,
+  type RunThreadResult,
 } from './run-port.ts';
 
 /** Reports the main thread has not read yet before previews are dropped. */
@@ -21,45 +23,74 @@ export interface RunReporter {
   event(event: BusEvent): void;
   usage(counted: Usage): void;
   readonly logger: Logger;
-  /** Asks for a tool call; calls made in one go leave in one message, behind what happened before. */
-  call(call: ToolUseBlock): Promise<ToolAnswer>;
+  /**
+   * Asks the main thread; what is asked in one go leaves in one message, behind what happened before.
+   * @throws EngineError what the main thread failed with, or code `uncloneable`
+   */
+  ask<T>(...what: Asked): Promise<T>;
   /** Sends what there is. */
   flush(): void;
-  /** Takes the answer to the call with this number. */
-  answer(call: number, answer: ToolAnswer): void;
+  /** Takes an answer. */
+  answer(answer: AskAnswer): void;
   /** Sends a report even when there is nothing to tell: a sign of life. */
   acknowledge(): void;
   /** Sends the last report. */
-  end(): void;
+  end(result: RunThreadResult): void;
 }
+
+/** An ask before it has its number. */
+export type Asked = RunAsk extends infer Ask ? (Ask extends readonly [AskNumber, ...infer Rest] ? Rest : never) : never;
 
 export interface RunReporterOptions {
   readonly run: RunNumber;
   readonly counters: RunCounters;
   post(report: RunReport): void;
+  /** Told when a part of a report could not be sent; its asks fail with the error. */
+  onUnsendable(error: EngineError): void;
 }
 
 export function createRunReporter(options: RunReporterOptions): RunReporter {
   let events: RunReport[1][number][] = [];
   let usage: ReportedUsage[] = [];
   let logs: RunLogLine[] = [];
-  let calls: ReportedCall[] = [];
+  let asks: RunAsk[] = [];
   let sent = 0;
   let isScheduled = false;
-  let lastCall = 0;
-  const waiting = new Map<number, (answer: ToolAnswer) => void>();
+  let lastAsk = 0;
+  const waiting = new Map<AskNumber, (answer: AskAnswer) => void>();
 
-  function send(isLast: boolean): void {
-    sent += 1;
-    options.post([options.run, events, usage, logs, calls, isLast]);
+  function send(result: RunThreadResult | null): void {
+    const report: RunReport = [options.run, events, usage, logs, asks, result];
     events = [];
     usage = [];
     logs = [];
-    calls = [];
+    asks = [];
+    sent += 1;
+    try {
+      options.post(report);
+    } catch (cause) {
+      sendRest(report, cause);
+    }
+  }
+
+  /** Something of it cannot be cloned. What the run used must be known all the same, and its end. */
+  function sendRest([run, , used, , asked, result]: RunReport, cause: unknown): void {
+    const message = `what the run says cannot be sent between threads: ${messageOf(cause)}`;
+    const unsendable = new EngineError('invalid_request', message, { code: 'uncloneable', cause });
+    const error = toWireError(unsendable);
+    options.post([run, [], used, [], [], result === null ? null : { ok: false, error }]);
+    options.onUnsendable(unsendable);
+    for (const [ask] of asked) answer([run, ask, undefined, error]);
   }
 
   function flush(): void {
-    if (events.length > 0 || usage.length > 0 || logs.length > 0 || calls.length > 0) send(false);
+    if (events.length > 0 || usage.length > 0 || logs.length > 0 || asks.length > 0) send(null);
+  }
+
+  function answer(given: AskAnswer): void {
+    const [, ask] = given;
+    waiting.get(ask)?.(given);
+    waiting.delete(ask);
   }
 
   function schedule(): void {
@@ -91,20 +122,22 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
       schedule();
     },
     logger: { trace: log('trace'), debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
-    call({ id, name, input }) {
-      lastCall += 1;
-      const number = lastCall;
-      if (calls.length === 0) queueMicrotask(flush);
-      calls.push([number, id, name, input]);
-      return new Promise((resolve) => waiting.set(number, resolve));
+    ask<T>(...what: Asked) {
+      lastAsk += 1;
+      const number = lastAsk;
+      if (asks.length === 0) queueMicrotask(flush);
+      asks.push([number, ...what]);
+      return new Promise<T>((resolve, reject) => {
+        waiting.set(number, ([, , value, error]) => {
+          if (error === undefined) resolve(value as T);
+          else reject(fromWireError(error));
+        });
+      });
     },
-    answer(call, answer) {
-      waiting.get(call)?.(answer);
-      waiting.delete(call);
-    },
+    answer,
     flush,
-    acknowledge: () => send(false),
-    end: () => send(true),
+    acknowledge: () => send(null),
+    end: (result) => send(result),
   };
 }
 

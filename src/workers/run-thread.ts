@@ -1,12 +1,12 @@
 import { type BudgetStop, createBudget } from '../agent/budget.ts';
 import type { OfferedTools, RunControl } from '../agent/ports.ts';
 import { Cancellation } from '../protocol/cancellation.ts';
-import { EngineError, fromWireError, messageOf, toWireError } from '../protocol/error.ts';
+import { EngineError, messageOf, toWireError } from '../protocol/error.ts';
 import type { CompletionRequest, Provider, ProviderRef } from '../protocol/model.ts';
 import { systemClock } from '../protocol/signal.ts';
 import { openProvider, type ProviderDeps, type ProviderKind } from '../providers/provider.ts';
 import { executeRun, type RunPorts } from './execute-run.ts';
-import type { PortAnswer, RunControlMessage, RunThreadJob, RunThreadResult } from './run-port.ts';
+import { type RunControlMessage, runCounters, type RunThreadJob, type RunThreadResult } from './run-port.ts';
 import { closeGate, openGate } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 import { createRunReporter, type RunReporter } from './run-reporter.ts';
@@ -14,25 +14,37 @@ import type { ThreadSide } from './thread-side.ts';
 import { importUrl } from './tool-module.ts';
 
 /** The thread's side of one run: the loop and the provider work here, everything else is asked of the main thread. */
-export async function executeInThread(thread: RunThreadJob, side: ThreadSide): Promise<RunThreadResult> {
-  const { run, job } = thread;
+export async function executeInThread(thread: RunThreadJob, side: ThreadSide): Promise<void> {
+  const { run, job, counters } = thread;
   side.copies.shareOffer(thread.offer, job.settings);
   side.copies.sharePrompt(job.settings.spec);
-  const reports = createRunReporter({ run, counters: thread.counters, post: side.post });
+  let unsendable: EngineError | undefined;
+  const reports = createRunReporter({
+    run,
+    counters,
+    post: side.post,
+    onUnsendable(error) {
+      unsendable ??= error;
+      inbox.end(error);
+    },
+  });
   const inbox = createInbox(thread, side, reports);
   side.listen(run, { receive: inbox.receive, answer: reports.answer });
   reports.acknowledge();
+  const result = await execute(thread, inbox, reports);
+  side.unlisten(run);
+  reports.end(unsendable === undefined ? result : { ok: false, error: toWireError(unsendable) });
+}
+
+async function execute(thread: RunThreadJob, inbox: Inbox, reports: RunReporter): Promise<RunThreadResult> {
   try {
     const provider = await openThreadProvider(thread.provider, reports);
     for (const [call, thinking] of thread.signedThinking) provider.signedThinking?.set(call, thinking);
-    const ports = toPorts(thread, side, provider, reports, inbox);
-    const result = await executeRun(job, inbox.control, ports);
+    const ports = toPorts(thread, provider, reports, inbox);
+    const result = await executeRun(thread.job, inbox.control, ports);
     return { ok: true, result, signedThinking: collectSignedThinking(provider, result.outcome.messages) };
   } catch (error) {
     return { ok: false, error: toWireError(error) };
-  } finally {
-    reports.end();
-    side.unlisten(run);
   }
 }
 
@@ -45,6 +57,8 @@ interface Inbox {
   awaitSteering(): Promise<void> | undefined;
   offeredTools(): OfferedTools | undefined;
   receive(message: RunControlMessage): void;
+  /** Ends everything in flight. */
+  end(reason: EngineError): void;
 }
 
 function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporter): Inbox {
@@ -74,9 +88,13 @@ function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporte
       case 'cancel':
         isStopRequested = true;
         if (message.mode !== 'hard') return;
-        cancellation.cancel(new EngineError('cancelled', 'the run was cancelled'));
-        reports.acknowledge();
+        Atomics.store(thread.counters, runCounters.heardCancel, 1);
+        end(new EngineError('cancelled', 'the run was cancelled'));
     }
+  }
+
+  function end(reason: EngineError): void {
+    cancellation.cancel(reason);
   }
 
   if (thread.cancelled !== undefined) receive({ control: 'cancel', mode: thread.cancelled });
@@ -99,20 +117,15 @@ function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporte
       closeGate(thread.counters, texts) ? undefined : new Promise<void>((resolve) => (onText = resolve)),
     offeredTools: () => offered,
     receive,
+    end,
   };
 }
 
-function toPorts(
-  { run, observesRequests }: RunThreadJob,
-  { remote }: ThreadSide,
-  provider: Provider,
-  reports: RunReporter,
-  inbox: Inbox,
-): RunPorts {
+function toPorts({ observesRequests }: RunThreadJob, provider: Provider, reports: RunReporter, inbox: Inbox): RunPorts {
   async function announce({ signal: _signal, ...request }: CompletionRequest): Promise<void> {
     // why: what a provider does may be the last thing this thread does, and what came before must be known
     reports.flush();
-    if (observesRequests) await remote.observeRequest(run, request);
+    if (observesRequests) await reports.ask('observe_request', request);
   }
 
   return {
@@ -124,9 +137,9 @@ function toPorts(
       await announce(request);
       return await provider.complete(request);
     },
-    callTool: reports.call,
-    augmentPrompt: async (role, task) => unwrap(await remote.augmentPrompt(run, role, task)),
-    checkDocument: async (document) => unwrap(await remote.checkDocument(run, document)),
+    callTool: ({ id, name, input }) => reports.ask('call', id, name, input),
+    augmentPrompt: (role, task) => reports.ask('augment_prompt', role, task),
+    checkDocument: (document) => reports.ask('check_document', document),
     publish(event) {
       if (event.type === 'agent_started') inbox.openSteering();
       reports.event(event);
@@ -167,9 +180,4 @@ async function loadKind(name: string, { url, export: exported }: NonNullable<Pro
 
 function isProviderKind(value: unknown): value is ProviderKind {
   return typeof value === 'object' && value !== null && 'open' in value && typeof value.open === 'function';
-}
-
-function unwrap<T>(answer: PortAnswer<T>): T {
-  if (answer.ok) return answer.value;
-  throw fromWireError(answer.error);
 }

@@ -1,15 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import { describeError } from '../protocol/error.ts';
 import { executeInThread } from './run-thread.ts';
-import type { LateError, RunThreadJob, RunThreadResult } from './run-port.ts';
+import type { LateError, RunThreadJob } from './run-port.ts';
 import { openThreadSide } from './thread-side.ts';
 
-// why: when the file is loaded, so that the main thread has the port before it sends the first run
+// why: when the file is loaded, before any run, whose reports may wait in the port until the main thread has its end
 const side = openThreadSide((hello) => parentPort?.postMessage(hello, [hello.port]));
 
 /** Thread entry: one task is one run. */
-export default async function runWorker(job: RunThreadJob): Promise<RunThreadResult> {
-  return await executeInThread(job, side);
+export default async function runWorker(job: RunThreadJob): Promise<void> {
+  await executeInThread(job, side); // what it came to travels on the port, behind all that happened before
 }
 
 if (parentPort !== null) {

@@ -68,7 +68,7 @@ export const reserved: readonly { readonly names: readonly string[]; readonly pl
   { names: ['execa'], places: ['transport', 'tools/bash.ts'] },
   { names: ['eventsource-parser'], places: ['providers'] },
   { names: ['@modelcontextprotocol/*'], places: ['mcp'] },
-  { names: ['piscina', 'comlink', 'node:worker_threads'], places: ['workers'] },
+  { names: ['piscina', 'node:worker_threads'], places: ['workers'] },
   { names: ['pino'], places: ['telemetry'] },
   { names: ['@opentelemetry/*'], places: ['telemetry/otel.ts'] },
   { names: ['@nats-io/*'], places: ['cluster'] },

@@ -81,9 +81,14 @@ const scenarios: readonly (Scenario & { readonly name: string })[] = [
       { text: 'Still done.' },
     ],
     async act(engine) {
+      const order: string[] = [];
+      engine.bus.on('*', ({ event }) => void (event.type.startsWith('actor_') || order.push(event.type)));
+      engine.hooks.augmentPrompt('order', () => {
+        order.push('asked');
+      });
       const run = engine.runWithContinuation(worker, 'Work.', { contextWindow: 260, maxToolOutputChars: 10_000 });
       const first = await comeOf(run);
-      return [first, await comeOf(run.followUp('And now?'))];
+      return [first, await comeOf(run.followUp('And now?')), order];
     },
     shows: ['log', 'run_followed_up'],
   },
