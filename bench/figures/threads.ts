@@ -34,7 +34,7 @@ export async function measureThreads(folder: string): Promise<readonly Row[]> {
       { name: '1 bare thread', operations: 2 * runs, run: (count) => raw.work(1, 2 * count * runs) },
     ],
     // why: every thread learns the engine's code anew, and for some ten seconds the compiler takes a part of the cores
-    { clock: 'wall', rounds: 16, sampleMs: 300, kept: 1 / 4, warmUpMs: 10_000 },
+    { clock: 'wall', rounds: 24, sampleMs: 300, kept: 1 / 6, warmUpMs: 10_000 },
   );
   await raw.close();
   const delays = await measureDelays(twos[0] as Engine, inline);
