@@ -32,12 +32,18 @@ export class RunChannels {
 
   /** A thread has started. */
   open(hello: ThreadHello): void {
+    if (this.has(hello.runThread)) return;
     const channel = new ThreadChannel(hello, this.#links, () => {
       this.#channels.delete(channel);
       for (const link of this.links()) if (link.thread === channel.thread) link.onGone();
     });
     this.#channels.add(channel);
     if (this.#links.size === 0) channel.unref();
+  }
+
+  /** Whether a thread has said hello and still lives. */
+  has(thread: number): boolean {
+    return [...this.#channels].some((channel) => channel.thread === thread);
   }
 
   /** Nobody says anything any more. */
@@ -54,11 +60,11 @@ class ThreadChannel implements RunChannel {
   #answers: AskAnswer[] = [];
 
   constructor(
-    { thread, port }: ThreadHello,
+    { runThread, port }: ThreadHello,
     links: Pick<ForgetfulMap<RunNumber, RunLink>, 'get'>,
     onClose: () => void,
   ) {
-    this.thread = thread;
+    this.thread = runThread;
     this.#port = port;
     port.on('message', (report: RunReport) => links.get(report[0])?.receive(this, report));
     port.on('close', onClose);

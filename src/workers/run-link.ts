@@ -16,7 +16,6 @@ import {
   type RunControlMessage,
   type RunCounters,
   runCounters,
-  type RunLogLine,
   type RunNews,
   type RunNumber,
   type RunReport,
@@ -26,6 +25,7 @@ import {
 } from './run-port.ts';
 import { enterText } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
+import type { Sent } from './thread-choice.ts';
 import type { OfferNumbers } from './kept-copies.ts';
 
 /** A run to execute in a thread. */
@@ -67,22 +67,21 @@ export interface LinkOptions {
   /** What the run did not hear yet where it was before. */
   readonly unheard: readonly RunNews[];
   /** Called when the run was told to end at once. */
-  onCancelled(): void;
+  onToldCancel(link: RunLink): void;
 }
 
 /** The main thread's side of one run in a thread. A class, because thousands of runs may wait there. */
-export class RunLink implements CancelListener {
+export class RunLink implements CancelListener, Sent {
   readonly number: RunNumber;
   /** Resolves when the last report was read; with nothing when the thread is gone without one. */
   readonly ended: Promise<RunThreadResult | undefined>;
-  /** The thread it was posted to, when that is known. */
-  sentTo: number | undefined;
   readonly #run: ThreadRun;
   readonly #options: LinkOptions;
-  readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #counters: RunCounters = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
   readonly #offExceeded: () => void;
   #resolveEnded: (result: RunThreadResult | undefined) => void = () => {};
-  #result: RunThreadResult | undefined;
+  #hasResult = false;
+  #sentTo: number | undefined;
   #channel: RunChannel | undefined;
   /** What the run is to hear once it is known where it is. */
   #unheard: RunNews[] = [];
@@ -123,9 +122,14 @@ export class RunLink implements CancelListener {
     return this.#failure;
   }
 
-  /** What the run came to, once its last report was read. */
-  get result(): RunThreadResult | undefined {
-    return this.#result;
+  /** Whether its last report was read. */
+  get hasResult(): boolean {
+    return this.#hasResult;
+  }
+
+  /** The thread it was posted to, once it was. */
+  get sentTo(): number | undefined {
+    return this.#sentTo;
   }
 
   /** The thread the run executes in, once it has begun. */
@@ -144,16 +148,20 @@ export class RunLink implements CancelListener {
   }
 
   /** Takes what the run says. */
-  receive(channel: RunChannel, [, events, usage, logs, asks, result]: RunReport): void {
+  receive(channel: RunChannel, report: RunReport): void {
+    const [, , , , asks, result] = report;
+    if (this.#isClosed || this.#hasResult) return;
     if (this.#channel === undefined) this.#join(channel);
-    const { settings } = this.#run.job;
-    for (const counted of usage) this.#take(toUsage(counted), this.#run.onUsage);
-    for (const event of events) this.#publish('type' in event ? event : toDelta(event, settings));
-    for (const line of logs) this.#take(line, this.#log);
+    try {
+      this.#show(report);
+    } catch (error) {
+      // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
+      this.#fail(error);
+    }
     for (const ask of asks) void this.#answer(channel, ask);
     Atomics.add(this.#counters, runCounters.readReports, 1);
     if (result === null) return;
-    this.#result = result;
+    this.#hasResult = true;
     this.#resolveEnded(result);
   }
 
@@ -162,9 +170,14 @@ export class RunLink implements CancelListener {
     this.#resolveEnded(undefined);
   }
 
+  onSent(thread: number): void {
+    this.#sentTo = thread;
+  }
+
   onCancelled(): void {
+    Atomics.store(this.#counters, runCounters.toldCancel, 1);
     this.#send({ control: 'cancel', mode: 'hard' });
-    this.#options.onCancelled();
+    this.#options.onToldCancel(this);
   }
 
   /** What the run came to, with what only this side has. */
@@ -238,21 +251,13 @@ export class RunLink implements CancelListener {
     await provider.onRequest?.({ ...request, signal: control.cancellation.signal });
   }
 
-  #publish(event: BusEvent): void {
-    if (this.#failure === undefined) this.#take(event, (shown) => this.#run.ports.publish(shown));
-  }
-
-  readonly #log = ({ level, message, fields }: RunLogLine): void => {
-    this.#run.ports.logger[level](message, fields);
-  };
-
-  // why: a throw in a message listener would end the process; inline the same throw ends the run, so it does here
-  #take<T>(said: T, take: (said: T) => void): void {
-    try {
-      take(said);
-    } catch (error) {
-      this.#fail(error);
+  #show([, events, usage, logs]: RunReport): void {
+    const { job, ports } = this.#run;
+    for (const counted of usage) this.#run.onUsage(toUsage(counted));
+    if (this.#failure === undefined) {
+      for (const event of events) ports.publish('type' in event ? event : toDelta(event, job.settings));
     }
+    for (const { level, message, fields } of logs) ports.logger[level](message, fields);
   }
 
   #fail(error: unknown): void {

@@ -4,17 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { EngineError, fromWireError, isEngineError, messageOf } from '../protocol/error.ts';
-import type { Logger } from '../protocol/deps.ts';
+import type { LogFields, Logger } from '../protocol/deps.ts';
 import { checkWhole } from '../protocol/option-check.ts';
 import { maxTimerMs } from '../protocol/signal.ts';
+import { type ThreadEnds, watchCancel } from './cancel-watch.ts';
 import { threadMark, workerEntry } from './entry.ts';
 import type { RunResult } from './execute-run.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { RunChannels } from './run-channels.ts';
 import { RunLink, type ThreadRun, toThreadError } from './run-link.ts';
-import { isThreadHello, type LateError, type RunNews, type RunThreadJob } from './run-port.ts';
+import { isLateError, isThreadHello, type RunNews, type RunThreadJob } from './run-port.ts';
 import { OfferNumbers } from './kept-copies.ts';
-import { chooseThread } from './thread-choice.ts';
+import { chooseThread, tellSent } from './thread-choice.ts';
 
 export interface RunPoolOptions {
   /** Threads at most; each starts when all others have a run. Default: the cores this process may use. */
@@ -46,8 +47,8 @@ export interface RunThreadStats {
 
 export interface RunPool {
   /**
-   * @throws EngineError code `worker_exited` when the thread ended before the run did, `engine_closed` after `close`, or
-   * what the run rejected with
+   * @throws EngineError code `worker_exited` when the thread ended before the run did, `engine_closed` after `close`,
+   * `uncloneable` for what no message can carry, or what the run rejected with
    */
   execute(run: ThreadRun): Promise<RunResult>;
   stats(): RunPoolStats;
@@ -71,8 +72,6 @@ export function createRunPool(options: RunPoolOptions): RunPool {
   const utilizations = new WeakMap<Worker, EventLoopUtilization>();
   let pool: Piscina<RunThreadJob, void> | undefined;
   let taken = 0;
-  /** Where the last run went. */
-  let chosen: number | undefined;
   let closing: Promise<void> | undefined;
 
   function open(): Piscina<RunThreadJob, void> {
@@ -83,7 +82,7 @@ export function createRunPool(options: RunPoolOptions): RunPool {
       maxThreads: threads,
       // why: how many runs a thread takes is counted here, so that waiting runs take turns
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
-      loadBalancer: chooseThread(threads, (thread) => (chosen = thread)),
+      loadBalancer: chooseThread(threads),
       // why: with the default, an idle worker does not hear the ports that live in it
       atomics: 'disabled',
       idleTimeout: 10_000,
@@ -91,14 +90,21 @@ export function createRunPool(options: RunPoolOptions): RunPool {
       ...(options.heapMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: options.heapMb } }),
     });
     // why: an unheard pool error would end the process; each run settles by its own promise
-    opened.on('error', (error: unknown) => options.logger.error(`run thread: ${messageOf(error)}`, target));
+    opened.on('error', (error: unknown) => logError(`run thread: ${messageOf(error)}`));
     opened.on('message', (message: unknown) => {
       if (isThreadHello(message)) channels.open(message);
-      else if (isLateError(message)) {
-        options.logger.error(`run thread: nobody waited for an error: ${message.lateError}`, target);
-      }
+      else if (isLateError(message)) logError(`run thread: nobody waited for an error: ${message.lateError}`);
     });
     return opened;
+  }
+
+  /** Nobody catches what a logger throws here. */
+  function logError(message: string, fields: LogFields = {}): void {
+    try {
+      options.logger.error(message, { ...target, ...fields });
+    } catch {
+      // there is no other place to tell it
+    }
   }
 
   async function execute(run: ThreadRun): Promise<RunResult> {
@@ -155,18 +161,18 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     run: ThreadRun,
     unheard: readonly RunNews[],
   ): { readonly link: RunLink; readonly result: Promise<RunResult> } {
-    let watch: NodeJS.Timeout | undefined;
+    let stopWatch = (): void => {};
     const link = new RunLink(run, {
       number: channels.nextNumber(),
       offers,
       unheard,
-      onCancelled() {
-        watch = setTimeout(() => endUnresponsive(link), Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs));
+      onToldCancel(cancelled) {
+        stopWatch = watchCancel(cancelled, Math.min(options.unresponsiveMs ?? 10_000, maxTimerMs), threadEnds);
       },
     });
     channels.add(link);
     const result = followLink(link).finally(() => {
-      clearTimeout(watch);
+      stopWatch();
       channels.remove(link);
       link.close();
     });
@@ -175,13 +181,10 @@ export function createRunPool(options: RunPoolOptions): RunPool {
 
   async function followLink(link: RunLink): Promise<RunResult> {
     pool ??= open();
-    chosen = undefined;
-    const task = pool.run(link.job);
-    link.sentTo = chosen;
     try {
-      await task;
+      await pool.run(tellSent(link.job, link));
     } catch (error) {
-      if (link.result === undefined) throw toThreadError(error); // else the thread ended after the run had
+      if (!link.hasResult) throw toThreadError(error); // else the thread ended after the run had
     }
     const answer = await link.ended; // the last report comes on the port, behind the last events
     if (link.failure !== undefined) throw link.failure as Error;
@@ -190,18 +193,15 @@ export function createRunPool(options: RunPoolOptions): RunPool {
     return link.accept(answer.result, answer.signedThinking);
   }
 
-  /** A thread that does not even read its messages is stuck in a computation; only its end ends the run. */
-  function endUnresponsive(link: RunLink): void {
-    if (link.hasHeardCancel) return;
-    const thread = link.thread ?? link.sentTo;
-    const worker = pool?.threads.find(({ threadId }) => threadId === thread);
-    if (worker === undefined) return;
-    options.logger.error('a run thread did not answer to a cancel and is ended with all of its runs', {
-      ...target,
-      thread,
-    });
-    void worker.terminate(); // its end is heard by the pool
-  }
+  const threadEnds: ThreadEnds = {
+    isOpen: (thread) => channels.has(thread),
+    end(thread) {
+      const worker = pool?.threads.find(({ threadId }) => threadId === thread);
+      if (worker === undefined) return;
+      void worker.terminate(); // its end is heard by the pool
+      logError('a run thread did not answer to a cancel and is ended with all of its runs', { thread });
+    },
+  };
 
   function utilizationOf(worker: Worker): number {
     const last = utilizations.get(worker);
@@ -243,10 +243,6 @@ const retryDelayMs = 100;
 
 function isThreadError(error: unknown): boolean {
   return isEngineError(error) && error.code === 'worker_exited';
-}
-
-function isLateError(message: unknown): message is LateError {
-  return typeof message === 'object' && message !== null && 'lateError' in message;
 }
 
 const target = { target: 'vibe::workers' };

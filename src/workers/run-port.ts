@@ -12,13 +12,20 @@ import type { RunJob, RunResult } from './execute-run.ts';
 /** What a thread says first: the port all of its runs talk on, both ways (docs/adr/0025). */
 export interface ThreadHello {
   /** The number Node gives the thread. */
-  readonly thread: number;
+  readonly runThread: number;
   readonly port: MessagePort;
 }
 
 /** Code of others in a thread may post whatever it likes. */
 export function isThreadHello(message: unknown): message is ThreadHello {
-  return typeof message === 'object' && message !== null && 'port' in message && message.port instanceof MessagePort;
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    'runThread' in message &&
+    typeof message.runThread === 'number' &&
+    'port' in message &&
+    message.port instanceof MessagePort
+  );
 }
 
 /** A run as it is posted to its thread. */
@@ -49,8 +56,10 @@ export const runCounters = {
   texts: 0,
   /** Reports the main thread has read. */
   readReports: 1,
-  /** 1 once the run has heard that it is to end at once. */
-  heardCancel: 2,
+  /** 1 once the run is to end at once, for one that begins after that. */
+  toldCancel: 2,
+  /** 1 once the run has heard of it. */
+  heardCancel: 3,
 } as const;
 
 /** Of one run of a pool; no other gets it. */
@@ -76,7 +85,7 @@ export type RunAsk =
 /** Of one ask of a run. */
 export type AskNumber = number;
 
-/** A promise cannot carry an error's code across, so what failed is told beside. */
+/** A cloned error loses its code, so what failed is told in the form that keeps it. */
 export type AskAnswer = readonly [run: RunNumber, ask: AskNumber, value: unknown, error?: WireError];
 
 /** What a run is told, besides the answers to what it asked. */
@@ -129,4 +138,10 @@ export interface RunLogLine {
 /** From a thread, outside all runs: an error that nobody waited for. */
 export interface LateError {
   readonly lateError: string;
+}
+
+export function isLateError(message: unknown): message is LateError {
+  return (
+    typeof message === 'object' && message !== null && 'lateError' in message && typeof message.lateError === 'string'
+  );
 }

@@ -16,7 +16,7 @@ import {
 } from './run-port.ts';
 
 /** Reports the main thread has not read yet before previews are dropped. */
-export const maxUnreadReports = 64;
+const maxUnreadReports = 64;
 
 /** Collects what happens in a run thread during one turn of its event loop into one message: messages are what costs. */
 export interface RunReporter {
@@ -32,9 +32,9 @@ export interface RunReporter {
   flush(): void;
   /** Takes an answer. */
   answer(answer: AskAnswer): void;
-  /** Sends a report even when there is nothing to tell: a sign of life. */
-  acknowledge(): void;
-  /** Sends the last report. */
+  /** Tells that the run has begun. */
+  begin(): void;
+  /** Sends the last report; what comes after it is dropped. */
   end(result: RunThreadResult): void;
 }
 
@@ -57,9 +57,11 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
   let sent = 0;
   let isScheduled = false;
   let lastAsk = 0;
+  let isEnded = false;
   const waiting = new Map<AskNumber, (answer: AskAnswer) => void>();
 
   function send(result: RunThreadResult | null): void {
+    if (isEnded) return;
     const report: RunReport = [options.run, events, usage, logs, asks, result];
     events = [];
     usage = [];
@@ -73,12 +75,17 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
     }
   }
 
-  /** Something of it cannot be cloned. What the run used must be known all the same, and its end. */
-  function sendRest([run, , used, , asked, result]: RunReport, cause: unknown): void {
+  /** Something of it cannot be cloned. What happened must be known all the same, what the run used at the least. */
+  function sendRest([run, happened, used, logged, asked, result]: RunReport, cause: unknown): void {
     const message = `what the run says cannot be sent between threads: ${messageOf(cause)}`;
     const unsendable = new EngineError('invalid_request', message, { code: 'uncloneable', cause });
     const error = toWireError(unsendable);
-    options.post([run, [], used, [], [], result === null ? null : { ok: false, error }]);
+    const end = result === null ? null : ({ ok: false, error } as const);
+    try {
+      options.post([run, happened, used, logged, [], end]);
+    } catch {
+      options.post([run, [], used, logged, [], end]);
+    }
     options.onUnsendable(unsendable);
     for (const [ask] of asked) answer([run, ask, undefined, error]);
   }
@@ -136,8 +143,11 @@ export function createRunReporter(options: RunReporterOptions): RunReporter {
     },
     answer,
     flush,
-    acknowledge: () => send(null),
-    end: (result) => send(result),
+    begin: () => send(null),
+    end(result) {
+      send(result);
+      isEnded = true;
+    },
   };
 }
 

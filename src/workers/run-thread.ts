@@ -10,14 +10,14 @@ import { type RunControlMessage, runCounters, type RunThreadJob, type RunThreadR
 import { closeGate, openGate } from './text-gate.ts';
 import { collectSignedThinking } from './run-thinking.ts';
 import { createRunReporter, type RunReporter } from './run-reporter.ts';
+import type { CopiesOfRun } from './kept-copies.ts';
 import type { ThreadSide } from './thread-side.ts';
 import { importUrl } from './tool-module.ts';
 
 /** The thread's side of one run: the loop and the provider work here, everything else is asked of the main thread. */
 export async function executeInThread(thread: RunThreadJob, side: ThreadSide): Promise<void> {
-  const { run, job, counters } = thread;
-  side.copies.shareOffer(thread.offer, job.settings);
-  side.copies.sharePrompt(job.settings.spec);
+  const { run, counters } = thread;
+  const copies = side.copies.share(thread);
   let unsendable: EngineError | undefined;
   const reports = createRunReporter({
     run,
@@ -28,11 +28,12 @@ export async function executeInThread(thread: RunThreadJob, side: ThreadSide): P
       inbox.end(error);
     },
   });
-  const inbox = createInbox(thread, side, reports);
+  const inbox = createInbox(thread, copies, reports);
   side.listen(run, { receive: inbox.receive, answer: reports.answer });
-  reports.acknowledge();
+  reports.begin();
   const result = await execute(thread, inbox, reports);
   side.unlisten(run);
+  copies.release();
   reports.end(unsendable === undefined ? result : { ok: false, error: toWireError(unsendable) });
 }
 
@@ -61,7 +62,7 @@ interface Inbox {
   end(reason: EngineError): void;
 }
 
-function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporter): Inbox {
+function createInbox(thread: RunThreadJob, copies: CopiesOfRun, reports: RunReporter): Inbox {
   const cancellation = new Cancellation();
   const steering: string[] = [];
   let texts = 0;
@@ -79,8 +80,7 @@ function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporte
         onText();
         return;
       case 'tools':
-        side.copies.shareOffer(message.offer, message.offered);
-        offered = message.offered;
+        offered = copies.offer(message.offer, message.offered);
         return;
       case 'spent':
         spent ??= message.stop;
@@ -97,7 +97,9 @@ function createInbox(thread: RunThreadJob, side: ThreadSide, reports: RunReporte
     cancellation.cancel(reason);
   }
 
-  if (thread.cancelled !== undefined) receive({ control: 'cancel', mode: thread.cancelled });
+  const isToldCancel = Atomics.load(thread.counters, runCounters.toldCancel) === 1;
+  const cancelled = isToldCancel ? 'hard' : thread.cancelled;
+  if (cancelled !== undefined) receive({ control: 'cancel', mode: cancelled });
   return {
     control: {
       cancellation,

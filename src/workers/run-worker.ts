@@ -4,7 +4,7 @@ import { executeInThread } from './run-thread.ts';
 import type { LateError, RunThreadJob } from './run-port.ts';
 import { openThreadSide } from './thread-side.ts';
 
-// why: when the file is loaded, before any run, whose reports may wait in the port until the main thread has its end
+// opened at load: reports wait in the port until the main thread has its end
 const side = openThreadSide((hello) => parentPort?.postMessage(hello, [hello.port]));
 
 /** Thread entry: one task is one run. */

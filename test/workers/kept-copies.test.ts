@@ -1,63 +1,84 @@
 import { expect, test } from 'vitest';
 import { defineAgent } from '../../src/protocol/agent.ts';
+import type { RunThreadJob } from '../../src/workers/run-port.ts';
 import { KeptCopies, OfferNumbers } from '../../src/workers/kept-copies.ts';
 
-const offer = (name: string) => ({
+const offerOf = (name: string) => ({
   tools: [{ name, description: '', input_schema: { type: 'object' } }],
   toolTokens: name.length,
   mutatingTools: [name],
 });
-/** What a thread gets of it. */
-const sent = <T>(value: T): T => structuredClone(value);
+type Offer = ReturnType<typeof offerOf>;
 
-test('the copies of one offer that a thread gets are one, those of another are not', () => {
-  const numbers = new OfferNumbers();
+const numbers = new OfferNumbers();
+
+/** What a thread gets of a run that is offered this. */
+function jobOf(offered: Offer, role = 'worker', prompt = 'Work.'): Pick<RunThreadJob, 'offer' | 'job'> {
+  const settings = { spec: defineAgent({ role, system_prompt: prompt }), ...structuredClone(offered) };
+  return { offer: numbers.of(offered), job: { settings } as unknown as RunThreadJob['job'] };
+}
+
+test('runs that are offered the same share one copy, others have their own', () => {
   const copies = new KeptCopies();
-  const [wide, narrow] = [offer('wide'), offer('narrow')];
-  const [first, other, second] = [sent(wide), sent(narrow), sent(wide)];
+  const [wide, narrow] = [offerOf('wide'), offerOf('narrow')];
+  const [first, other, second] = [jobOf(wide), jobOf(narrow), jobOf(wide)];
 
-  copies.shareOffer(numbers.of(wide), first);
-  copies.shareOffer(numbers.of(narrow), other);
-  copies.shareOffer(numbers.of({ ...wide }), second);
+  for (const job of [first, other, second]) copies.share(job);
 
-  expect(second.tools).toBe(first.tools);
-  expect(second.mutatingTools).toBe(first.mutatingTools);
-  expect([first, other, second]).toEqual([wide, narrow, wide]);
-  expect(other.tools).not.toBe(first.tools);
+  expect(second.job.settings.tools).toBe(first.job.settings.tools);
+  expect(second.job.settings.mutatingTools).toBe(first.job.settings.mutatingTools);
+  expect(other.job.settings.tools).toEqual(narrow.tools);
 });
 
 test('an offer that changed is another one', () => {
-  const numbers = new OfferNumbers();
-  const before = offer('tool');
+  const before = offerOf('tool');
 
   const changed = { ...before, tools: [...before.tools] };
 
   expect(numbers.of(changed)).not.toBe(numbers.of(before));
+  expect(numbers.of({ ...before })).toBe(numbers.of(before));
 });
 
-test('more offers than are kept stay as they came', () => {
-  const numbers = new OfferNumbers();
+test('many other offers do not push out what a run still has', () => {
   const copies = new KeptCopies();
-  const offers = Array.from({ length: 200 }, (_, index) => offer(`tool_${index}`));
+  const wide = offerOf('wide');
+  const first = jobOf(wide);
+  copies.share(first);
+  for (let count = 0; count < 200; count += 1) copies.share(jobOf(offerOf(`own_${count}`)));
+  const later = jobOf(wide);
 
-  for (let round = 0; round < 2; round += 1) {
-    for (const one of offers) {
-      const copy = sent(one);
-      copies.shareOffer(numbers.of(one), copy);
-      expect(copy).toEqual(one);
-    }
-  }
+  copies.share(later);
+
+  expect(later.job.settings.tools).toBe(first.job.settings.tools);
+});
+
+test('nothing is kept when the last run that had it is over', () => {
+  const copies = new KeptCopies();
+  const [wide, wider] = [offerOf('wide'), offerOf('wider')];
+  const [first, second] = [jobOf(wide), jobOf(wide)];
+  const runs = [copies.share(first), copies.share(second)];
+  const joined = runs[0]?.offer(numbers.of(wider), structuredClone(wider));
+  runs[0]?.release();
+  const third = jobOf(wide);
+  const ofThird = copies.share(third);
+  expect(third.job.settings.tools).toBe(first.job.settings.tools); // the second has it still
+
+  ofThird.release();
+  runs[1]?.release();
+
+  const last = jobOf(wide);
+  const ofLast = copies.share(last);
+  expect(last.job.settings.tools).not.toBe(first.job.settings.tools);
+  expect(ofLast.offer(numbers.of(wider), structuredClone(wider)).tools).not.toBe(joined?.tools);
 });
 
 test('agents keep what is their own besides a prompt they share', () => {
   const copies = new KeptCopies();
-  const specs = ['one', 'two'].map((role) =>
-    sent(defineAgent({ role, system_prompt: 'Work.', max_steps: role.length })),
-  );
+  const jobs = ['one', 'two'].map((role) => jobOf(offerOf('tool'), role));
 
-  for (const spec of specs) copies.sharePrompt(spec);
+  for (const job of jobs) copies.share(job);
 
-  expect(specs.map(({ role, system_prompt: prompt }) => [role, prompt])).toEqual([
+  expect(jobs.map(({ job }) => [job.settings.spec.role, job.settings.spec.system_prompt])).toEqual([
     ['one', 'Work.'],
     ['two', 'Work.'],
   ]);
