@@ -111,17 +111,18 @@ function isNarrow({ option, pattern }: NameTest): boolean {
   const names =
     option.endsWith('name') && option !== '-wholename' ? gitFiles : gitFiles.map((name) => `./.git/x/${name}`);
   const parts = toGlobParts(pattern);
+  if (parts.includes('[')) return false; // what it opens is no set that is understood
   return ![...names, '.git', './.git', '.vibe'].some((name) => matchesGlob(parts, name));
 }
 
 /** `*`, `?` and single characters in small letters; a set counts as any one character. */
 function toGlobParts(pattern: string): readonly string[] {
-  const parts = pattern.toLowerCase().match(/\[[^\]]+\]|\\.|[^]/g) ?? [];
-  return parts.map((part) => {
-    if (part.length === 1) return part;
-    return part.startsWith('[') ? '?' : part;
-  });
+  const parts = pattern.toLowerCase().match(globParts) ?? [];
+  return parts.map((part) => (part.length > 1 && part.startsWith('[') ? '?' : part));
 }
+
+/** A set, whose first character may be `]`, with classes and escaped characters; an escaped character; any other. */
+const globParts = /\[[!^]?\]?(?:\[([:.=])[\w-]{0,20}\1\]|\\[^]|[^\]\\])*\]|\\[^]|[^]/g;
 
 /** `*` and `?` match anything, as in `find -path`. Goes back to the last star only, so no pattern takes long. */
 function matchesGlob(parts: readonly string[], text: string): boolean {

@@ -50,6 +50,8 @@ const everyday: readonly string[] = [
   "rg -l foo src | xargs sed -i 's/foo/bar/g'",
   "find . -name '*.ts' -not -path './node_modules/*' | xargs wc -l",
   'find . -name "*.pyc" -delete',
+  "find . -name '*[[:digit:]].o' -delete",
+  "find . -name 'log[]0-9]*.tmp' -delete",
   'find . -type d -name __pycache__ -exec rm -rf {} +',
   "find . -name '*.orig' -print0 | xargs -0 rm -f",
   'find src -type f -exec chmod 644 {} +',
