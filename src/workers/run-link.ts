@@ -111,7 +111,7 @@ export class RunLink implements CancelListener, Sent {
       budget: budget.remaining(),
       price,
       observesRequests: provider.onRequest !== undefined,
-      cancelled: control.cancellation.isCancelled ? 'hard' : control.isStopRequested() ? 'cooperative' : undefined,
+      isStopRequested: control.isStopRequested(),
       signedThinking: collectSignedThinking(provider, job.history ?? []),
       counters: this.#counters,
     };

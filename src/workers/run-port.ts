@@ -40,8 +40,8 @@ export interface RunThreadJob {
   readonly price: ModelPrice | undefined;
   /** Show each model request to the main thread before it is made. */
   readonly observesRequests: boolean;
-  /** How the run was told to end before it began. */
-  readonly cancelled: CancelMode | undefined;
+  /** Whether the run is to end after its step; that it is to end at once stands in the counters. */
+  readonly isStopRequested: boolean;
   /** What the provider on the main thread remembers of the turns in the job's history. */
   readonly signedThinking: SignedThinkingEntries;
   readonly counters: RunCounters;

@@ -69,7 +69,7 @@ function createInbox(thread: RunThreadJob, copies: CopiesOfRun, reports: RunRepo
   let onText = (): void => {};
   let offered: OfferedTools | undefined;
   const budget = createBudget(thread.budget, { clock: systemClock, price: thread.price });
-  let isStopRequested = false;
+  let { isStopRequested } = thread;
   let spent: BudgetStop | undefined;
 
   function receive(message: RunControlMessage): void {
@@ -97,9 +97,7 @@ function createInbox(thread: RunThreadJob, copies: CopiesOfRun, reports: RunRepo
     cancellation.cancel(reason);
   }
 
-  const isToldCancel = Atomics.load(thread.counters, runCounters.toldCancel) === 1;
-  const cancelled = isToldCancel ? 'hard' : thread.cancelled;
-  if (cancelled !== undefined) receive({ control: 'cancel', mode: cancelled });
+  if (Atomics.load(thread.counters, runCounters.toldCancel) === 1) receive({ control: 'cancel', mode: 'hard' });
   return {
     control: {
       cancellation,

@@ -14,6 +14,16 @@ function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
+/** One thread that a run holds for good, and another run that was sent there. */
+async function openStuck() {
+  const opened = await openWith({ threads: 1, unresponsiveMs: 50 });
+  const spinning = startDrill(opened.engine, { end: 'spin' });
+  await begun(opened.engine);
+  const waiting = startDrill(opened.engine, {});
+  await turn();
+  return { spinning, waiting, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+}
+
 test('a logger that throws ends its run and no other, and the run gives its place back', async () => {
   const refuse = (): void => {
     throw new Error('the disk is full');
@@ -75,27 +85,9 @@ test('what happened is shown when what a run came to cannot be carried', async (
   expect(types).toEqual(['agent_started', ...ofCall, 'agent_text', 'agent_finished']);
 });
 
-test('a cancel does not count as heard because of what the run said before', async () => {
-  await using opened = await openWith({ threads: 1, unresponsiveMs: 50 });
-  const { engine } = opened;
-  await stopOf(startDrill(engine, {})); // the thread is there
-  const caller = new AbortController();
-  const run = startDrill(engine, { end: 'spin' }, { signal: caller.signal });
-  await turn();
-  block(300); // it has begun and spins, and nothing it said is read yet
-
-  caller.abort();
-
-  expect(await stopOf(run)).toEqual({ reason: 'cancelled' });
-});
-
 test('a cancelled run that its thread never began ends with the thread', async () => {
-  await using opened = await openWith({ threads: 1, unresponsiveMs: 50 });
-  const { engine } = opened;
-  const spinning = startDrill(engine, { end: 'spin' });
-  await begun(engine);
-  const waiting = startDrill(engine, {});
-  await turn();
+  await using stuck = await openStuck();
+  const { spinning, waiting } = stuck;
 
   await waiting.cancel();
 
@@ -147,17 +139,13 @@ test('a thread that still starts is not ended for a cancel it cannot have heard'
 });
 
 test('a text for a run whose thread ends before it begins is answered where the run begins', async () => {
-  await using opened = await openWith({ threads: 1, unresponsiveMs: 50 });
-  const { engine } = opened;
-  const spinning = startDrill(engine, { end: 'spin' });
-  await begun(engine);
-  const run = startDrill(engine, {});
-  await turn();
-  run.steer('and this');
+  await using stuck = await openStuck();
+  const { spinning, waiting } = stuck;
+  waiting.steer('and this');
 
   await spinning.cancel();
 
-  const { messages, stop } = await run.outcome;
+  const { messages, stop } = await waiting.outcome;
   expect(stop).toEqual({ reason: 'completed' });
   expect(JSON.stringify(messages)).toContain('and this');
 });
