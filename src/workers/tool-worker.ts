@@ -55,12 +55,10 @@ function serve(port: MessagePort): void {
       if (takeNext()) return;
       Atomics.wait(flags, toolThreadFlags.posted, seen, 1);
       if (takeNext()) return;
-      inRow = 0;
-    } else {
-      // why: not by returning alone, after which the port goes on with a message that is there already
-      held = [];
-      setImmediate(takeHeld);
     }
+    // why: not by returning alone, after which the port goes on with a message that has come meanwhile
+    held = [];
+    setImmediate(takeHeld);
   }
 
   function takeHeld(): void {
